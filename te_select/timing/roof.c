@@ -52,7 +52,7 @@ static inline vector choose(const uint8_t* c, const float* t, const float* e) {
 static inline void fence(void) {}
 #endif
 
-/* Moves some elements; a copy has no cond, and moves `e`. There are no tails: a probe moves only whole
+/* A copy has no cond and no `t`, and moves `e`. There are no tails: a probe moves only whole
  * vectors. */
 static void move_part(const uint8_t* c, const float* t, const float* e, float* o, int64_t begin,
                       int64_t end, int stream) {
@@ -75,8 +75,8 @@ static int64_t part(int64_t elements, int k, int parts) {
 int64_t roof_lanes(void) { return LANES; }
 
 /* One thread does not enter OpenMP, because that costs more than moving 1 KB. */
-static void move(const uint8_t* c, const float* t, const float* e, float* o, int64_t elements,
-                 int stream, int threads, int64_t repeats) {
+void roof_move(const uint8_t* c, const float* t, const float* e, float* o, int64_t elements,
+               int stream, int threads, int64_t repeats) {
   for (int64_t r = 0; r < repeats; ++r) {
     if (threads == 1) {
       move_part(c, t, e, o, 0, part(elements, 1, 1), stream);
@@ -87,14 +87,4 @@ static void move(const uint8_t* c, const float* t, const float* e, float* o, int
     }
     __asm__ volatile("" ::: "memory");
   }
-}
-
-void roof_copy(const float* from, float* to, int64_t elements, int stream, int threads,
-               int64_t repeats) {
-  move(NULL, NULL, from, to, elements, stream, threads, repeats);
-}
-
-void roof_select(const uint8_t* c, const float* t, const float* e, float* o, int64_t elements,
-                 int stream, int threads, int64_t repeats) {
-  move(c, t, e, o, elements, stream, threads, repeats);
 }

@@ -103,7 +103,7 @@ def probes(footprint: int, sets: int = 1) -> dict[str, Probe]:
         memory = [probe_memory(name, elements) for _ in range(sets)]
         variants = {
             f"{'streaming' if stream else 'plain'} stores, {count} threads, {4 * lanes}-byte "
-            "vectors": runner(name, memory, elements, stream, count)
+            "vectors": runner(memory, elements, stream, count)
             for stream in (0, 1)
             for count in sorted({1, threads()})
         }
@@ -127,11 +127,14 @@ def probe_memory(name: str, elements: int) -> list[Array]:
     return [cond, *arrays]
 
 
-def runner(name: str, memory: list[list[Array]], elements: int, stream: int, count: int) -> _Run:
+def runner(memory: list[list[Array]], elements: int, stream: int, count: int) -> _Run:
     """A variant of a probe, which takes the number of repeats."""
-    function = getattr(_library(), f"roof_{name}")
-    # Such pointers keep the arrays alive.
-    pointers = [[each.ctypes.data_as(ctypes.c_void_p) for each in arrays] for arrays in memory]
+    function = _library().roof_move
+    # Such pointers keep the arrays alive. A copy has no mask and no other side.
+    pointers = [
+        [None] * (4 - len(arrays)) + [each.ctypes.data_as(ctypes.c_void_p) for each in arrays]
+        for arrays in memory
+    ]
     size = ctypes.c_int64(elements)
     turns = itertools.cycle(pointers)
 

@@ -58,7 +58,7 @@ int te_select_fail(const te_select_request* r, int operand, const char* kind, co
   if (r->mode == TE_SELECT_TRY) return -1;
   char text[MESSAGE_BYTES] = "";
   if (r->kernel) append(text, "%s: ", r->kernel->name);
-  if (operand >= 0) append(text, "%s ", operand_names[operand]);
+  if (operand >= 0) append(text, "%s ", (r->names ? r->names : operand_names)[operand]);
   va_list args;
   va_start(args, format);
   size_t used = strlen(text);
@@ -82,10 +82,10 @@ int te_select_fail(const te_select_request* r, int operand, const char* kind, co
 __attribute__((cold, noinline)) static int refuse_shape(const te_select_request* r, int operand,
                                                         const DLTensor* t, int pair,
                                                         int32_t first_wrong, const int64_t* sizes) {
+  if (r->mode == TE_SELECT_TRY) return -1; /* nobody will read it */
   const te_select_shape* expected = &r->kernel->shapes[operand];
   const char* const* names = r->kernel->names;
   char given[MESSAGE_BYTES] = "", wanted[MESSAGE_BYTES] = "";
-  if (r->mode == TE_SELECT_TRY) return -1; /* nobody will read it */
   append_dims(given, t->ndim, t->shape, NULL);
   append_dims(wanted, expected->ndim, expected->dims, names);
   if (pair) append(wanted, " and a last axis of 2");
@@ -103,8 +103,8 @@ __attribute__((cold, noinline)) static int refuse_shape(const te_select_request*
 __attribute__((cold, noinline)) static int refuse_memory(const te_select_request* r, int operand,
                                                          const DLTensor* t,
                                                          const int64_t* strides) {
-  char shape[MESSAGE_BYTES] = "", given[MESSAGE_BYTES] = "";
   if (r->mode == TE_SELECT_TRY) return -1;
+  char shape[MESSAGE_BYTES] = "", given[MESSAGE_BYTES] = "";
   append_dims(shape, t->ndim, t->shape, NULL);
   if (!strides) {
     return te_select_fail(r, operand, "ValueError",
@@ -122,16 +122,17 @@ static int check_shape(const te_select_request* r, int operand, const DLTensor* 
   int32_t ndim = expected->ndim;
   int64_t n = 1;
   int empty = 0;
-  int32_t i = 0;
-  if (t->ndim != ndim + pair || (pair && t->shape[ndim] != 2)) goto mismatch;
-  for (; i < ndim; ++i) {
+  if (t->ndim != ndim + pair || (pair && t->shape[ndim] != 2)) {
+    return refuse_shape(r, operand, t, pair, ndim, sizes);
+  }
+  for (int32_t i = 0; i < ndim; ++i) {
     int64_t extent = t->shape[i], want = expected->dims[i];
     if (want < 0) {
       int64_t* size = &sizes[-(want + 1)];
       if (*size < 0) *size = extent;
       want = *size;
     }
-    if (extent != want || extent < 0) goto mismatch;
+    if (extent != want || extent < 0) return refuse_shape(r, operand, t, pair, i, sizes);
     if (extent == 0) {
       empty = 1;
     } else if (__builtin_mul_overflow(n, extent, &n) || n > INT64_MAX / 64) {
@@ -140,9 +141,6 @@ static int check_shape(const te_select_request* r, int operand, const DLTensor* 
   }
   *count = empty ? 0 : n;
   return 0;
-
-mismatch:
-  return refuse_shape(r, operand, t, pair, i, sizes);
 }
 
 static int check_dtype(const te_select_request* r, int operand, DLDataType got, int* pair) {
@@ -256,7 +254,7 @@ static int check_overlap(const te_select_request* r, int operand, const te_selec
 int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32_t num_args,
                     TVMFFIAny* result, te_select_mode mode, int64_t* sizes,
                     te_select_memory* operands) {
-  const te_select_request r = {kernel, mode};
+  const te_select_request r = {.kernel = kernel, .mode = mode};
   *result = (TVMFFIAny){.type_index = kTVMFFINone};
   if (num_args != TE_SELECT_OPERANDS) {
     return te_select_fail(&r, -1, "TypeError",

@@ -81,12 +81,14 @@ extern const char te_select_manifest_text[] __attribute__((visibility("hidden"))
 typedef struct {
   const te_select_kernel* kernel; /* NULL: messages do not begin with "kernel: " */
   te_select_mode mode;
+  const char* const* names; /* of the operands, if they are not cond, then, else_ and out */
 } te_select_request;
 
 /* A call whose arguments were taken: from then on errors are raised in TE_SELECT_TRY, too. */
 static inline te_select_request te_select_taken(const te_select_kernel* kernel,
                                                 te_select_mode mode) {
-  return (te_select_request){kernel, mode == TE_SELECT_TRY ? TE_SELECT_STRICT : mode};
+  return (te_select_request){.kernel = kernel,
+                             .mode = mode == TE_SELECT_TRY ? TE_SELECT_STRICT : mode};
 }
 
 /* Raises an error of a Python kind such as "ValueError", or keeps it in a call of a plain function,

@@ -34,7 +34,7 @@ static const int64_t* extents(const te_select_shape* shape, const int64_t* sizes
 int te_select_make_arguments(const te_select_kernel* kernel, void* const* data,
                              const DLDevice* devices, const int64_t* sizes,
                              te_select_arguments* taken) {
-  const te_select_request r = {kernel, TE_SELECT_PLAIN};
+  const te_select_request r = {.kernel = kernel, .mode = TE_SELECT_PLAIN};
   for (int32_t i = 0; i < kernel->num_names; ++i) {
     if (sizes[i] >= 0) continue;
     return te_select_fail(&r, -1, "ValueError", "the size of %s is %lld; expected 0 or more",

@@ -42,7 +42,7 @@ TE_SELECT_EXPORT(te_select_run_serially) {
 /* The number of the level in use; 0 is the lowest. */
 TE_SELECT_EXPORT(te_select_level) {
   const te_select_findings* here = te_select_here();
-  const te_select_request nameless = {NULL, TE_SELECT_STRICT};
+  const te_select_request nameless = {.mode = TE_SELECT_STRICT};
   if (here->level < 0) return te_select_fail(&nameless, -1, here->refused, "%s", here->refusal);
   te_select_return_int(result, here->level);
   return 0;

@@ -86,12 +86,10 @@ static int32_t least_quota(const char* root, const char* group) {
   return found;
 }
 
-/* Whether a comma list has the word "cpu". */
-static int names_cpu(const char* list) {
-  for (; *list; list += strspn(list, ",")) {
-    size_t word = strcspn(list, ",");
-    if (word == 3 && !memcmp(list, "cpu", 3)) return 1;
-    list += word;
+/* Whether a comma list, which it takes apart, has the word "cpu". */
+static int names_cpu(char* list) {
+  for (char* word; (word = strsep(&list, ","));) {
+    if (!strcmp(word, "cpu")) return 1;
   }
   return 0;
 }
@@ -105,11 +103,13 @@ static int32_t from_quota(const char* proc, const char* mount) {
   while (fgets(line, sizeof(line), file)) {
     char* rest = line;
     strsep(&rest, ":");
-    const char *controllers = strsep(&rest, ":"), *group = strsep(&rest, "\n");
-    if (!group || (*controllers && !names_cpu(controllers))) continue;
+    char *controllers = strsep(&rest, ":"), *group = strsep(&rest, "\n");
+    if (!group) continue;
     snprintf(root, sizeof(root), "%s/%s", mount, controllers);
+    int version = *controllers ? 1 : 2;
+    if (version == 1 && !names_cpu(controllers)) continue;
     int32_t here = least_quota(root, group);
-    if (!here && *controllers) {
+    if (!here && version == 1) {
       snprintf(root, sizeof(root), "%s/cpu", mount);
       here = least_quota(root, group);
     }

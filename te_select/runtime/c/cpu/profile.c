@@ -259,12 +259,6 @@ __int128 te_select_streams_from(const te_select_machine* m, int is_fill, int32_t
   return of_threads + (__int128)per_l3 * caches;
 }
 
-/* For calls on all threads. */
-static void describe_first(FILE* file, const char* key, const te_select_machine* m, int is_fill) {
-  __int128 from = te_select_streams_from(m, is_fill, m->max_threads);
-  fprintf(file, "%s = %lld\n", key, (long long)(from < TE_SELECT_NEVER ? from : TE_SELECT_NEVER));
-}
-
 static void describe(te_select_machine* m) {
   FILE* file = fmemopen(m->text, sizeof(m->text), "w");
   if (!file) return;
@@ -276,8 +270,11 @@ static void describe(te_select_machine* m) {
     const void* value = (const char*)&m->decisions + fields[i].offset;
     fprintf(file, "%s = %lld\n", fields[i].key, (long long)*(const int64_t*)value);
   }
-  describe_first(file, "stores_past_the_cache", m, 0);
-  describe_first(file, "fills_past_the_cache", m, 1);
+  for (int is_fill = 0; is_fill < 2; ++is_fill) { /* of calls on all threads */
+    __int128 from = te_select_streams_from(m, is_fill, m->max_threads);
+    fprintf(file, "%s_past_the_cache = %lld\n", is_fill ? "fills" : "stores",
+            (long long)(from < TE_SELECT_NEVER ? from : TE_SELECT_NEVER));
+  }
   fprintf(file, "file = %s\nbad_file = %s\n", m->file, m->file_problem);
   fprintf(file, "bad_profile = %s\n", m->profile_problem);
   fclose(file);

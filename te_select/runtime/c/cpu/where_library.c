@@ -76,25 +76,24 @@ TE_SELECT_EXPORT(te_select_where_library) {
 }
 
 static const te_select_kernel any_shapes = {.name = "where"};
-static const te_select_request where = {&any_shapes, TE_SELECT_STRICT};
 static const char* const names[] = {"cond", "x", "y", "out"};
+static const te_select_request where = {&any_shapes, TE_SELECT_STRICT, names};
 
 static const int64_t MOST_BYTES = INT64_C(1) << 56; /* products with strides stay an int64 */
 
 static int check(const DLTensor* t, int operand, DLDataType type) {
-  const char* name = names[operand];
   DLDeviceType device = t->device.device_type;
   if (device != kDLCPU && device != kDLCUDAHost && device != kDLROCMHost) {
-    return te_select_fail(&where, -1, "ValueError", "%s is not in memory of the CPU", name);
+    return te_select_fail(&where, operand, "ValueError", "is not in memory of the CPU");
   }
   if (t->ndim < 0 || t->ndim > TE_SELECT_WHERE_RANK || (t->ndim && !t->shape)) {
-    return te_select_fail(&where, -1, "ValueError", "%s has more than 64 dims", name);
+    return te_select_fail(&where, operand, "ValueError", "has more than 64 dims");
   }
   int fits = operand == TE_SELECT_COND ? t->dtype.bits == 8 && t->dtype.code == kDLBool
                                        : t->dtype.bits == type.bits && t->dtype.code == type.code;
   if (!fits || t->dtype.lanes != 1 || t->dtype.bits % 8 || !t->dtype.bits || t->dtype.bits > 128) {
-    return te_select_fail(&where, -1, "TypeError",
-                          "%s has another element type than out, or cond is no boolean", name);
+    return te_select_fail(&where, operand, "TypeError",
+                          "has another element type than out, or cond is no boolean");
   }
   return 0;
 }
@@ -105,8 +104,7 @@ static int measure(const DLTensor* t, int operand, int64_t* strides) {
   int is_empty = 0;
   for (int32_t i = t->ndim - 1; i >= 0; --i) {
     int64_t dim = t->shape[i];
-    if (dim < 0)
-      return te_select_fail(&where, -1, "ValueError", "%s has a negative dim", names[operand]);
+    if (dim < 0) return te_select_fail(&where, operand, "ValueError", "has a negative dim");
     is_empty |= dim == 0;
     strides[i] = 0;
     if (dim < 2) continue;
@@ -115,12 +113,10 @@ static int measure(const DLTensor* t, int operand, int64_t* strides) {
         __builtin_mul_overflow(strides[i], dim, &reach) || reach > MOST_BYTES ||
         reach < -MOST_BYTES || __builtin_mul_overflow(compact, dim, &compact) ||
         compact > MOST_BYTES) {
-      return te_select_fail(&where, -1, "ValueError", "%s has more elements than any memory",
-                            names[operand]);
+      return te_select_fail(&where, operand, "ValueError", "has more elements than any memory");
     }
   }
-  if (!t->data && !is_empty)
-    return te_select_fail(&where, -1, "ValueError", "%s has no memory", names[operand]);
+  if (!t->data && !is_empty) return te_select_fail(&where, operand, "ValueError", "has no memory");
   return 0;
 }
 
@@ -150,10 +146,10 @@ __attribute__((cold, noinline)) static int refuse_shapes(const te_select_view* v
   te_select_join(&call, (te_select_view[TE_SELECT_INPUTS]){views[TE_SELECT_OUT]});
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     if (te_select_broadcast(&call, i, views[i].ndim, views[i].shape, NULL)) continue;
-    return te_select_fail(&where, -1, "ValueError", "%s does not broadcast to out", names[i]);
+    return te_select_fail(&where, i, "ValueError", "does not broadcast to out");
   }
-  return te_select_fail(&where, -1, "ValueError", "%s is larger than what the inputs broadcast to",
-                        names[TE_SELECT_OUT]);
+  return te_select_fail(&where, TE_SELECT_OUT, "ValueError",
+                        "is larger than what the inputs broadcast to");
 }
 
 /* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out.
@@ -162,11 +158,10 @@ __attribute__((cold, noinline)) static int refuse_shapes(const te_select_view* v
 TE_SELECT_EXPORT(te_select_where) {
   te_select_return_int(result, 0);
   if (num_args != TE_SELECT_OPERANDS) {
-    return te_select_fail(&where, -1, "TypeError", "expected cond, x, y, %s", names[TE_SELECT_OUT]);
+    return te_select_fail(&where, -1, "TypeError", "expected cond, x, y, out");
   }
   const DLTensor* out = te_select_tensor_of(&args[TE_SELECT_OUT]);
-  if (!out)
-    return te_select_fail(&where, -1, "TypeError", "%s is not a tensor", names[TE_SELECT_OUT]);
+  if (!out) return te_select_fail(&where, TE_SELECT_OUT, "TypeError", "is not a tensor");
   te_select_where_call call;
   call.width = out->dtype.bits / 8;
   char elements[TE_SELECT_INPUTS][16];
@@ -182,8 +177,8 @@ TE_SELECT_EXPORT(te_select_where) {
     } else if (i != TE_SELECT_COND && to_element(&args[i], out->dtype, elements[i])) {
       call.data[i] = elements[i];
     } else {
-      return te_select_fail(&where, -1, "TypeError",
-                            "%s is no tensor, and no number that out's type holds", names[i]);
+      return te_select_fail(&where, i, "TypeError",
+                            "is no tensor, and no number that out's type holds");
     }
   }
   if (te_select_join(&call, views) < 0 || !te_select_join_out(&call, &views[TE_SELECT_OUT])) {

@@ -291,17 +291,13 @@ int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* ar
 
 /* ---- the plain C functions ------------------------------------------------------------------ */
 
-static int start_for_plain(const te_select_request* r) {
-  pthread_mutex_lock(&lock);
-  int failed = start_driver(r);
-  pthread_mutex_unlock(&lock);
-  return failed;
-}
-
 /* Where memory is: on a device, or on the CPU if the driver does not know it. */
 static int find_device(const te_select_request* r, int operand, const void* memory,
                        DLDevice* device) {
-  int ordinal = 0;
+  pthread_mutex_lock(&lock);
+  int failed = start_driver(r), ordinal = 0;
+  pthread_mutex_unlock(&lock);
+  if (failed) return -1;
   result code = driver.pointer_attribute(&ordinal, DEVICE_ORDINAL, (uintptr_t)memory);
   if (code && code != INVALID_VALUE) {
     return fail_driver(r, operand, code, "is memory of which the driver cannot tell the device");
@@ -312,14 +308,12 @@ static int find_device(const te_select_request* r, int operand, const void* memo
 
 int te_select_call_plain_cuda(const te_select_cuda_kernel* kernel, void* const* data,
                               const int64_t* sizes, void* stream) {
-  const te_select_request r = {&kernel->common, TE_SELECT_PLAIN};
+  const te_select_request r = {.kernel = &kernel->common, .mode = TE_SELECT_PLAIN};
   DLDevice devices[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     devices[i] = (DLDevice){kDLCUDA, 0};
     if (!data[i]) continue; /* refused later, unless it has no element */
-    if (start_for_plain(&r) || find_device(&r, i, data[i], &devices[i])) {
-      return te_select_status_of(-1);
-    }
+    if (find_device(&r, i, data[i], &devices[i])) return te_select_status_of(-1);
   }
   te_select_arguments taken;
   TVMFFIAny ignored;

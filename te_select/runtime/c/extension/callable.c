@@ -1,21 +1,19 @@
 /* The type of `te_select.where`, which looks like a function. */
-#include "callable.h"
-
 #include <stddef.h>
+
+#include "extension.h"
 
 typedef struct {
   PyObject_HEAD vectorcallfunc call;
   PyObject *attributes, *weak_references;
 } where_object;
 
-static PyObject* represent(PyObject* self) {
-  (void)self;
+static PyObject* represent(PyObject* Py_UNUSED(self)) {
   return PyUnicode_FromString("<function te_select.where>");
 }
 
 /* It is pickled by its name, as functions are. */
-static PyObject* reduce(PyObject* self, PyObject* unused) {
-  (void)self, (void)unused;
+static PyObject* reduce(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
   return PyUnicode_FromString("where");
 }
 

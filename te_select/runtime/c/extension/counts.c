@@ -1,7 +1,5 @@
 /* What the kernels of te_select.where have served in this process. */
-#include "counts.h"
-
-#include "where.h"
+#include "extension.h"
 
 enum { KERNELS = TE_SELECT_WIDTHS * (TE_SELECT_RUNS + TE_SELECT_ROWS) };
 static const int64_t WORTH_LOADING = 1 << 22; /* elements that a kernel of rows would have served */
@@ -16,8 +14,7 @@ int te_select_is_sampled(void) {
   return 1;
 }
 
-PyObject* te_select_sample_by(PyObject* self, PyObject* function) {
-  (void)self;
+PyObject* te_select_sample_by(PyObject* Py_UNUSED(self), PyObject* function) {
   Py_XSETREF(te_select_sampler, Py_NewRef(function));
   Py_RETURN_NONE;
 }

@@ -1,13 +1,10 @@
 /* `te_select.where` for NumPy: the common calls, by NumPy's C API; others are left to Python. */
 #define TE_SELECT_IMPORTS_NUMPY
+#include "extension.h"
+
 #include <string.h>
 
-#include "callable.h"
-#include "counts.h"
 #include "ffi.h"
-#include "kept_memory.h"
-#include "layout.h"
-#include "numpy_api.h"
 #include "operands.h"
 
 static const te_select_where_library* library; /* the first one; set once, by any thread */
@@ -213,8 +210,7 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
 
 /* ---- the module --------------------------------------------------------------------------------- */
 
-static PyObject* make(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  (void)self;
+static PyObject* make(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize_t count) {
   if (count != 5 || !PyDict_Check(args[3])) {
     return PyErr_Format(PyExc_TypeError, "expected the functions of call.py, and a dict");
   }
@@ -225,8 +221,7 @@ static PyObject* make(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return te_select_make_callable(where_call, args[4]);
 }
 
-static PyObject* install(PyObject* self, PyObject* address) {
-  (void)self;
+static PyObject* install(PyObject* Py_UNUSED(self), PyObject* address) {
   const te_select_where_library* given = PyLong_AsVoidPtr(address);
   if (PyErr_Occurred()) return NULL;
   if (given->version != TE_SELECT_WHERE_VERSION) {
@@ -244,8 +239,7 @@ static PyObject* install(PyObject* self, PyObject* address) {
   Py_RETURN_NONE;
 }
 
-static PyObject* counts(PyObject* self, PyObject* unused) {
-  (void)self, (void)unused;
+static PyObject* counts(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
   PyObject* reasons = PyDict_New();
   for (int i = TE_SELECT_TAKEN + 1; reasons && i < TE_SELECT_REASONS; ++i) {
     PyObject* count = PyLong_FromLongLong(__atomic_load_n(&left[i], __ATOMIC_RELAXED));
@@ -255,8 +249,7 @@ static PyObject* counts(PyObject* self, PyObject* unused) {
   return reasons ? te_select_served(reasons) : NULL;
 }
 
-static PyObject* plan(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  (void)self;
+static PyObject* plan(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize_t count) {
   if (count != TE_SELECT_OPERANDS) {
     return PyErr_Format(PyExc_TypeError, "expected cond, x, y, and out or None");
   }

@@ -8,8 +8,6 @@
  * memory: it takes them before it ends a process. MADV_FREE takes 0.05 ms for 100 MB of huge pages,
  * and writing these takes as long as without it. Address space is not taken, so nothing is
  * kept if that is limited. */
-#include "kept_memory.h"
-
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +16,8 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "extension.h"
 
 enum {
   LEAST = 1 << 25,      /* bytes; the C library keeps smaller blocks itself (M_MMAP_THRESHOLD) */
@@ -82,8 +82,7 @@ static void give_all_back(void) {
 }
 
 /* Runs while something is kept. */
-static void* sweep(void* unused) {
-  (void)unused;
+static void* sweep(void* Py_UNUSED(unused)) {
   const struct timespec round = {.tv_nsec = ROUND_NS};
   for (int goes_on = 1; goes_on;) {
     nanosleep(&round, NULL);
@@ -152,19 +151,16 @@ static void* new_block(size_t size) {
   return address;
 }
 
-static void* allocate(void* context, size_t size) {
-  (void)context;
+static void* allocate(void* Py_UNUSED(context), size_t size) {
   void* address = size < LEAST ? NULL : take_kept(size);
   return address ? address : new_block(size);
 }
 
-static void* allocate_zeros(void* context, size_t number, size_t size) {
-  (void)context;
+static void* allocate_zeros(void* Py_UNUSED(context), size_t number, size_t size) {
   return calloc(number, size);
 }
 
-static void* change_size(void* context, void* address, size_t size) {
-  (void)context;
+static void* change_size(void* Py_UNUSED(context), void* address, size_t size) {
   return realloc(address, size);
 }
 
@@ -175,8 +171,7 @@ static int is_address_space_limited(void) {
          all.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
 }
 
-static void release(void* context, void* address, size_t size) {
-  (void)context, (void)size;
+static void release(void* Py_UNUSED(context), void* address, size_t Py_UNUSED(size)) {
   size_t bytes = malloc_usable_size(address);
   block *given = address, *others = NULL;
   int may_stay = bytes >= LEAST && bytes <= __atomic_load_n(&limit, __ATOMIC_RELAXED) &&
@@ -243,8 +238,8 @@ PyArrayObject* te_select_new_array(PyArray_Descr* type, int ndim, const npy_intp
   return (PyArrayObject*)made;
 }
 
-PyObject* te_select_keep_memory(PyObject* module, PyObject* const* args, Py_ssize_t number) {
-  (void)module;
+PyObject* te_select_keep_memory(PyObject* Py_UNUSED(module), PyObject* const* args,
+                                Py_ssize_t number) {
   if (number != 2) return PyErr_Format(PyExc_TypeError, "expected the most bytes, and a boolean");
   size_t most = PyLong_AsSize_t(args[0]);
   if (PyErr_Occurred()) return NULL;
@@ -263,16 +258,14 @@ PyObject* te_select_keep_memory(PyObject* module, PyObject* const* args, Py_ssiz
   Py_RETURN_NONE;
 }
 
-PyObject* te_select_bytes_kept(PyObject* module, PyObject* unused) {
-  (void)module, (void)unused;
+PyObject* te_select_bytes_kept(PyObject* Py_UNUSED(module), PyObject* Py_UNUSED(unused)) {
   pthread_mutex_lock(&lock);
   size_t found = all_bytes;
   pthread_mutex_unlock(&lock);
   return PyLong_FromSize_t(found);
 }
 
-PyObject* te_select_empty(PyObject* module, PyObject* const* args, Py_ssize_t number) {
-  (void)module;
+PyObject* te_select_empty(PyObject* Py_UNUSED(module), PyObject* const* args, Py_ssize_t number) {
   if (number != 2 || !PyTuple_CheckExact(args[0]) || !PyArray_DescrCheck(args[1])) {
     return PyErr_Format(PyExc_TypeError, "expected a shape, a tuple, and a type");
   }

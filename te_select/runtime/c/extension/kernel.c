@@ -99,8 +99,7 @@ static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t c
 static PyMethodDef definition = {"entry", (PyCFunction)(void (*)(void))call_kernel, METH_FASTCALL,
                                  "Call a kernel; false if it did not take the arguments."};
 
-PyObject* te_select_make_entry(PyObject* module, PyObject* address) {
-  (void)module;
+PyObject* te_select_make_entry(PyObject* Py_UNUSED(module), PyObject* address) {
   void* function = PyLong_AsVoidPtr(address);
   if (PyErr_Occurred()) return NULL;
   if (!function) return PyErr_Format(PyExc_ValueError, "the address is 0");
@@ -111,8 +110,7 @@ PyObject* te_select_make_entry(PyObject* module, PyObject* address) {
   return made;
 }
 
-PyObject* te_select_take_tensors(PyObject* module, PyObject* type) {
-  (void)module;
+PyObject* te_select_take_tensors(PyObject* Py_UNUSED(module), PyObject* type) {
   if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "expected a type");
   if (tensor_type) Py_RETURN_NONE;
   PyObject* found = PyObject_GetAttrString(type, "__chandle__");

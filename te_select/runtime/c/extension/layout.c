@@ -1,5 +1,5 @@
 /* The order of the axes of a fresh result, as NumPy's iterator chooses it. */
-#include "layout.h"
+#include "extension.h"
 
 static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 

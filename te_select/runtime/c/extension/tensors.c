@@ -1,7 +1,7 @@
 /* Calls with tensors of a library that has DLPack's exchange API, such as torch. */
 #include <string.h>
 
-#include "counts.h"
+#include "extension.h"
 #include "ffi.h"
 
 enum { REFUSED = -1 };
@@ -76,8 +76,8 @@ static const DLPackExchangeAPI* exchange_of(PyObject* type) {
   return api;
 }
 
-PyObject* te_select_make_tensor_entry(PyObject* module, PyObject* const* args, Py_ssize_t count) {
-  (void)module;
+PyObject* te_select_make_tensor_entry(PyObject* Py_UNUSED(module), PyObject* const* args,
+                                      Py_ssize_t count) {
   if (count != 2 || !PyType_Check(args[1])) {
     return PyErr_Format(PyExc_TypeError, "expected the address of a function, and a type");
   }

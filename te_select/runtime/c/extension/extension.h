@@ -1,0 +1,67 @@
+/* What the files of the extension do for each other, beside calls by tvm-ffi. */
+#ifndef TE_SELECT_EXTENSION_H_
+#define TE_SELECT_EXTENSION_H_
+
+#include "numpy_api.h"
+#include "where.h"
+
+/* ---- callable.c: the type of `te_select.where`, which looks like a function */
+
+/* Makes an object that is called by `call`; torch.compile traces `traced` in its place. */
+PyObject* te_select_make_callable(vectorcallfunc call, PyObject* traced);
+
+/* ---- counts.c: what the kernels of te_select.where have served in this process */
+
+enum { TE_SELECT_LARGE = 4096 }; /* elements; calls of more are counted as large */
+
+/* Adds to a number that several threads may change, where no lock of Python's guards it. */
+static inline long long te_select_add(long long* to, long long n) {
+#ifdef Py_GIL_DISABLED
+  return __atomic_add_fetch(to, n, __ATOMIC_RELAXED);
+#else
+  return *to += n;
+#endif
+}
+
+/* What one of some 64 calls goes to, which calls again; NULL if nothing is captured. */
+extern PyObject* te_select_sampler;
+
+/* Whether this call is one of these; the next one never is. */
+int te_select_is_sampled(void);
+
+/* A method of the module: sets the sampler. */
+PyObject* te_select_sample_by(PyObject* self, PyObject* function);
+
+/* Sets the function of Python that fetches a kernel of rows, by its number. */
+void te_select_fetch_missing_kernel_by(PyObject* function);
+
+/* Counts a call that kernels have done, with one of the outcomes in where.h. If they lacked a kernel
+ * of rows, it is fetched when it would have served many elements. Returns -1, with an error of
+ * Python, if that fails. */
+int te_select_count(int64_t outcome, int64_t elements);
+
+/* A tuple: the calls, the elements, and the calls of many elements so far; a dict of the calls that
+ * were left, which it takes; and the elements that each kernel is for, by the numbers of the kernels:
+ * int64s as bytes. */
+PyObject* te_select_served(PyObject* left);
+
+/* ---- kept_memory.c: memory of large results, which is kept for the next ones when an array dies */
+
+/* Makes an array as PyArray_NewFromDescr does, which takes the reference to the type. A large one has
+ * memory that is kept, unless the user has set a handler of memory (NEP 49). `strides` may be NULL. */
+PyArrayObject* te_select_new_array(PyArray_Descr* type, int ndim, const npy_intp* shape,
+                                   const npy_intp* strides);
+
+/* Functions of Python: the most bytes that are kept, 0 for none, and whether large blocks ask for huge
+ * pages; the bytes that are kept now; an array of a shape and a type. */
+PyObject* te_select_keep_memory(PyObject* module, PyObject* const* args, Py_ssize_t count);
+PyObject* te_select_bytes_kept(PyObject* module, PyObject* unused);
+PyObject* te_select_empty(PyObject* module, PyObject* const* args, Py_ssize_t count);
+
+/* ---- layout.c: the order of the axes of a fresh result */
+
+/* Sets the strides of out as numpy.where would: compact, in the order that the inputs have in
+ * common ("K"). `inputs` are the strides that they came with. */
+void te_select_keep_order(te_select_where_call* call, int64_t inputs[3][TE_SELECT_WHERE_RANK]);
+
+#endif
