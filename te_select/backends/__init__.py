@@ -37,7 +37,7 @@ from te_select import kinds
 if TYPE_CHECKING:
     from te_select.backends.scheduled import Scheduled
     from te_select.backends.targets import ResolvedTarget
-    from te_select.runtime.artifact.component import Component
+    from te_select.runtime.artifact.fields import Component
     from te_select.runtime.artifact.manifest import Manifest
     from te_select.schedules.seam import Schedule
 

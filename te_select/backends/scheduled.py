@@ -9,7 +9,7 @@ from typing import Any
 from tvm import tirx
 
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.choices import Choice
+from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, c_name
 from te_select.schedules.variant import Variant
 

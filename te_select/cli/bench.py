@@ -13,17 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from te_select import kinds
-from te_select.cli import INTERRUPTED
-from te_select.cli.console import (
-    FAILED,
-    JsonFlag,
-    LogsOption,
-    TargetOption,
-    parse_with,
-    print_json,
-    progress,
-    tuning_logs,
-)
+from te_select.cli import INTERRUPTED, console
 from te_select.cli.flags import with_groups
 from te_select.cli.models import ModelFlags
 from te_select.cli.paths import check_folder, check_plot, check_results
@@ -55,13 +45,13 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     block: Block = "1",
     peers: PeerNames = "all",
     rounds: Rounds = None,
-    target: TargetOption = "native",
-    logs: LogsOption = None,
+    target: console.TargetOption = "native",
+    logs: console.LogsOption = None,
     named: Named = False,
     cold: Cold = False,
     csv: Csv = None,
     plot: Plot = None,
-    as_json: JsonFlag = False,
+    as_json: console.JsonFlag = False,
 ) -> None:
     """Measure kernels beside other systems and this machine's roof.
 
@@ -78,8 +68,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
             "names in their place"
         )
     drawn = (
-        parse_with(_densities, "--density", density),
-        parse_with(_blocks, "--block", block),
+        console.parse_with(_densities, "--density", density),
+        console.parse_with(_blocks, "--block", block),
     )
     check_results("--csv", csv, ())
     check_folder("--tuning-logs", logs, "none")
@@ -99,10 +89,10 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     kind = kinds.kind(resolve(target).kind)
     device = machine(kind.name).device() or target
     known = with_plugins(kinds.load(kind.peers))
-    chosen = parse_with(lambda names: choose_peers(names, known), "--peers", peers)
+    chosen = console.parse_with(lambda names: choose_peers(names, known), "--peers", peers)
     absent = {peer.name: why for peer in chosen if (why := peer.available()) is not None}
     there = [peer for peer in chosen if peer.name not in absent]
-    options = Options(target, there, rounds, named, cold, tuning_logs(logs))
+    options = Options(target, there, rounds, named, cold, console.tuning_logs(logs))
     masks = [Mask(*each) for each in itertools.product(*drawn)]
     begun = report.Results([], absent, options, environment(), device, busy_cores(), True)
 
@@ -115,7 +105,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     rows, interrupted = _collect(run(entries, masks, options), names, keep, quiet=as_json)
     results = replace(begun, rows=rows, interrupted=interrupted)
     if as_json:
-        print_json(report.document(results))
+        console.print_json(report.document(results))
     else:
         report.print_report(results)
     if csv is not None:
@@ -131,22 +121,18 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if any(OURS in name for row in rows for name in row.wrong):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(console.FAILED)
 
 
 def _collect(
-    measured: Iterable[Row],
-    names: Sequence[str],
-    keep: Callable[[list[Row]], None],
-    *,
-    quiet: bool,
+    measured: Iterable[Row], names: Sequence[str], keep: Callable[[list[Row]], None], *, quiet: bool
 ) -> tuple[list[Row], bool]:
     """The rows, and whether they were interrupted; ``keep`` gets all rows so far, after each.
 
     A terminal shows a bar with the name of the row. Elsewhere a row is a line, unless ``quiet``.
     """
     rows: list[Row] = []
-    with progress("measuring") as step:
+    with console.progress("measuring") as step:
         try:
             step(0, len(names), names[0])
             for row in measured:

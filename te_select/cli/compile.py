@@ -9,20 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import te_select
-from te_select.cli import models
-from te_select.cli.console import (
-    ConfigOption,
-    JsonFlag,
-    LogsOption,
-    TargetOption,
-    UsageError,
-    no_meaning,
-    parse_knobs,
-    print_json,
-    print_line,
-    progress,
-    tuning_logs,
-)
+from te_select.cli import console, models
 from te_select.cli.flags import with_groups
 from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_output
@@ -45,8 +32,7 @@ StaticObject = Annotated[
 Names = Annotated[
     list[str] | None,
     typer.Option(
-        "--name",
-        help="Another name in the header: masked=graph#0 declares te_masked; repeatable.",
+        "--name", help="Another name in the header: masked=graph#0 declares te_masked; repeatable."
     ),
 ]
 
@@ -56,14 +42,14 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     flags: WorkloadsFlags,
     model: models.Model = None,
     expand: models.Expand = False,
-    target: TargetOption = "native",
-    logs: LogsOption = None,
-    config: ConfigOption = None,
+    target: console.TargetOption = "native",
+    logs: console.LogsOption = None,
+    config: console.ConfigOption = None,
     output: Output = None,
     static: Static = False,
     static_object: StaticObject = False,
     names: Names = None,
-    as_json: JsonFlag = False,
+    as_json: console.JsonFlag = False,
 ) -> None:
     """Compile workloads, or all that a model needs, into a library.
 
@@ -81,24 +67,24 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     output = check_output("-o", output)
     check_folder("--tuning-logs", logs, "none")
     if static and static_object:
-        raise UsageError("--static and --static-object are given; expected one of them")
+        raise console.UsageError("--static and --static-object are given; expected one of them")
     nodes: list[ModelNode] = []
     if model is not None:
-        no_meaning("--model", **flags.given)
+        console.no_meaning("--model", **flags.given)
         nodes = models.read_nodes(model, expand=expand)
     else:
         models.no_sizes(None, expand)
     wanted = nodes or gather(flags.given)
     start = time.perf_counter()
-    with progress("compiling") as step:
+    with console.progress("compiling") as step:
         export = te_select.export  # imports TVM
         imported = time.perf_counter()
         path = export(
             wanted,
             output,
             target,
-            tuning_logs(logs),
-            config=parse_knobs(config),
+            console.tuning_logs(logs),
+            config=console.parse_knobs(config),
             static="object" if static_object else static,
             names=dict(_pair(text) for text in names or ()),
             progress=step,
@@ -119,14 +105,14 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
             models.describe(node, {}) | {"symbol": served[node.place]} for node in nodes
         ]
     if as_json:
-        print_json(document)
+        console.print_json(document)
         return
     if model is not None:
         print(f"{model}: {models.counted(nodes)}")
         for node in nodes:
             if node.status == "dispatched":
                 by = served[node.place] or "not in the library"
-                print_line(f"{node.place}: {by}; {node.reason}")
+                console.print_line(f"{node.place}: {by}; {node.reason}")
     for library in libraries:
         print(
             f"{library['path']}: {len(library['kernels'])} kernel(s) for "
@@ -139,7 +125,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
 def _pair(text: str) -> tuple[str, str]:
     name, equals, what = text.partition("=")
     if not equals:
-        raise UsageError(f"--name {text!r}: expected, for example, masked=graph#0")
+        raise console.UsageError(f"--name {text!r}: expected, for example, masked=graph#0")
     return name, what
 
 

@@ -33,9 +33,7 @@ FAILED, BAD_USAGE = 1, 2
 _FILE_WIDTH = 200  # columns of a table if stdout is not a terminal
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
-_TARGET = typer.Option(
-    help=f"{', '.join(kind.targets for kind in kinds.KINDS.values())}, or JSON.",
-)
+_TARGET = typer.Option(help=f"{', '.join(kind.targets for kind in kinds.KINDS.values())}, or JSON.")
 TargetOption = Annotated[str, _TARGET]
 OptionalTarget = Annotated[str | None, _TARGET]  # for inspect, where a library has a target
 LevelOption = Annotated[

@@ -28,14 +28,7 @@ _PACKAGES = {
     "openvino": ("openvino",),
     "numexpr": ("numexpr",),
 }
-_VARIABLES = (
-    "AR",
-    "CC",
-    "OBJCOPY",
-    "OMP_NUM_THREADS",
-    *variables.KNOWN,
-    "TMPDIR",
-)
+_VARIABLES = ("AR", "CC", "OBJCOPY", "OMP_NUM_THREADS", *variables.KNOWN, "TMPDIR")
 
 
 def environment() -> dict[str, Any]:

@@ -8,22 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from te_select import kinds
-from te_select.cli import models
-from te_select.cli.console import (
-    FAILED,
-    ConfigOption,
-    JsonFlag,
-    LevelOption,
-    LogsOption,
-    OptionalTarget,
-    UsageError,
-    no_meaning,
-    parse_knobs,
-    print_fields,
-    print_json,
-    print_line,
-    tuning_logs,
-)
+from te_select.cli import console, models
 from te_select.cli.flags import with_groups
 from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.paths import check_folder, check_library
@@ -54,15 +39,15 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     flags: WorkloadFlags,
     of_model: models.ModelFlags,
     path: Library = None,
-    target: OptionalTarget = None,
-    logs: LogsOption = None,
-    config: ConfigOption = None,
+    target: console.OptionalTarget = None,
+    logs: console.LogsOption = None,
+    config: console.ConfigOption = None,
     source: Source = None,
-    level: LevelOption = None,
+    level: console.LevelOption = None,
     kernel: KernelName = None,
     load: Load = False,
     sbom: Sbom = False,
-    as_json: JsonFlag = False,
+    as_json: console.JsonFlag = False,
 ) -> None:
     """Show what a library or a workload is; what a model becomes.
 
@@ -79,22 +64,28 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     """
     forms = kinds.sources()
     if source not in (None, *forms):
-        raise UsageError(f"--source {source!r} is not known; expected one of {', '.join(forms)}")
+        raise console.UsageError(
+            f"--source {source!r} is not known; expected one of {', '.join(forms)}"
+        )
     if of_model.model is not None:
         other = {"library": path, "tuning_logs": logs, "source": source, "kernel": kernel}
-        no_meaning("--model", level=level, config=config, load=load or None, sbom=sbom or None)
-        no_meaning("--model", **flags.given, **other, target=target)
+        console.no_meaning(
+            "--model", level=level, config=config, load=load or None, sbom=sbom or None
+        )
+        console.no_meaning("--model", **flags.given, **other, target=target)
         _show_model(of_model.model, of_model.size, of_model.expand, as_json)
         return
     models.no_sizes(of_model.size, of_model.expand)
     code = 0
     if path is not None and (flags.given or logs is not None):
-        raise UsageError("a library and workload flags are given; expected one or the other")
+        raise console.UsageError(
+            "a library and workload flags are given; expected one or the other"
+        )
     if path is not None:
-        no_meaning("a library", target=target, config=config)
+        console.no_meaning("a library", target=target, config=config)
         path = check_library(path)
         if sbom:
-            print_json(cyclonedx(path, read_manifest(path)))
+            console.print_json(cyclonedx(path, read_manifest(path)))
             return
         document = _of_library(path)
         document |= _loaded(path, document) if load else _here(path)
@@ -102,21 +93,21 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     else:
         check_folder("--tuning-logs", logs, "none")
         if not flags.given:
-            raise UsageError(
+            raise console.UsageError(
                 "nothing to inspect is given; expected a library, --cond, --then and --else, or "
                 "--model"
             )
-        no_meaning("workload flags", load=load or None, sbom=sbom or None)
+        console.no_meaning("workload flags", load=load or None, sbom=sbom or None)
         workload = gather(flags.given)[0]
         of_target = "native" if target is None else target
-        document = _of_workload(workload, of_target, logs, parse_knobs(config))
+        document = _of_workload(workload, of_target, logs, console.parse_knobs(config))
     document["kernels"] = _chosen(document["kernels"], kernel)
     if source is not None:
         _add_source(document, source, level)
     elif level is not None:
-        raise UsageError("--level needs --source; expected --source beside it")
+        raise console.UsageError("--level needs --source; expected --source beside it")
     if as_json:
-        print_json(document)
+        console.print_json(document)
     elif source is not None:
         print(document["kernels"][0]["source"])
     else:
@@ -129,7 +120,7 @@ def _show_model(path: Path, size: list[str] | None, expand: bool, as_json: bool)
     sizes = models.parse_sizes(size, nodes)
     if as_json:
         described = [models.describe(node, sizes) for node in nodes]
-        print_json({"model": str(path), "sizes": sizes, "nodes": described})
+        console.print_json({"model": str(path), "sizes": sizes, "nodes": described})
         return
     print(f"{path}: {models.counted(nodes)}")
     models.print_nodes(nodes, sizes)
@@ -156,7 +147,7 @@ def _of_workload(
 
     with scratch.folder() as folder:
         path, one = folder / "kernel.so", resolve(target).name
-        made = te_select.export([workload], path, one, tuning_logs(logs), config=knobs)
+        made = te_select.export([workload], path, one, console.tuning_logs(logs), config=knobs)
         document = _of_library(made)
         document |= _loaded(made, document)
     del document["path"]
@@ -168,7 +159,7 @@ def _write_beside(path: Path, document: dict[str, Any]) -> int:
     try:
         document["files_written"] = stored.write_beside(stored.read(path), path)
     except ArtifactError:  # it was changed, as "loads here" says
-        return FAILED
+        return console.FAILED
     return 0
 
 
@@ -228,7 +219,7 @@ def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, A
     chosen = [kernel for kernel in kernels if name in (None, kernel["symbol"])]
     if not chosen:
         names = ", ".join(kernel["symbol"] for kernel in kernels)
-        raise UsageError(f"--kernel {name!r} is not there; expected one of {names}")
+        raise console.UsageError(f"--kernel {name!r} is not there; expected one of {names}")
     return chosen
 
 
@@ -236,13 +227,15 @@ def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:
     kernels, target = document["kernels"], document["target"]
     if len(kernels) > 1:
         names = ", ".join(kernel["symbol"] for kernel in kernels)
-        raise UsageError(f"--source wants one kernel; expected --kernel with one of {names}")
+        raise console.UsageError(
+            f"--source wants one kernel; expected --kernel with one of {names}"
+        )
     from te_select.compiler import source  # noqa: PLC0415 - tvm is slow to import
 
     levels = kernels[0].get("levels", {target["name"]: kernels[0]})
     of_level = level or document.get("level_here", list(levels)[-1])
     if of_level not in levels:
-        raise UsageError(f"--level {level!r} is not there; expected {' or '.join(levels)}")
+        raise console.UsageError(f"--level {level!r} is not there; expected {' or '.join(levels)}")
     workload = Workload.from_json(kernels[0]["workload"])
     config = levels[of_level]["config"]
     kernels[0]["source"] = source(workload, of_level, config, form)
@@ -267,13 +260,13 @@ def _print(document: dict[str, Any]) -> None:
         general["loads here"] = document["loads_here"]
     if "level_here" in document:
         general["level here"] = document["level_here"]
-    print_fields(general)
+    console.print_fields(general)
     if document.get("in_effect"):
         print("here, if a knob is -1")
-        print_fields(document["in_effect"], "  ")
+        console.print_fields(document["in_effect"], "  ")
     for name in document.get("files_written", ()):
         print(f"{name} was gone or did not fit, and was written again")
     print()
     print_kernels(document["kernels"])
     for node in document["nodes"]:
-        print_line(f"{node['place']} {node['name']}: {node['symbol'] or node['reason']}")
+        console.print_line(f"{node['place']} {node['name']}: {node['symbol'] or node['reason']}")

@@ -27,10 +27,7 @@ Rounds = Annotated[
 
 
 def profile_command(
-    dry_run: DryRun = False,
-    force: Force = False,
-    rounds: Rounds = 9,
-    as_json: JsonFlag = False,
+    dry_run: DryRun = False, force: Force = False, rounds: Rounds = 9, as_json: JsonFlag = False
 ) -> None:
     """Measure this machine's profile, and keep it in a file.
 

@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from te_select.cli import models
 from te_select.cli.console import UsageError, parse_with
 from te_select.cli.manifest import read_manifest
-from te_select.cli.models import (
-    ModelFlags,
-    at_sizes,
-    names_of,
-    no_sizes,
-    parse_ranges,
-    read_nodes,
-    workloads_of,
-)
 from te_select.cli.paths import check_library
 from te_select.cli.workloads import WorkloadsFlags, gather_named, read_json
 from te_select.operator import family
@@ -68,7 +60,7 @@ class SuiteFlags:
 def entries_of(
     flags: WorkloadsFlags,
     suite: SuiteFlags,
-    model: ModelFlags,
+    model: models.ModelFlags,
     *,
     of_bench: bool,
     library: Path | None = None,
@@ -99,12 +91,12 @@ def entries_of(
             f"more than one of workload flags, --suite or --only, {last} is given; expected one"
         )
     if model.model is not None:
-        nodes = read_nodes(model.model, expand=model.expand)
-        ranges = parse_ranges(model.size, names_of(nodes))
-        found = workloads_of(nodes, ranges, bind=of_bench)
+        nodes = models.read_nodes(model.model, expand=model.expand)
+        ranges = models.parse_ranges(model.size, models.names_of(nodes))
+        found = models.workloads_of(nodes, ranges, bind=of_bench)
         return [Entry(place, workload, "given", own) for place, workload, own in found]
     if of_bench or of_suite or model.expand:
-        no_sizes(model.size, model.expand)
+        models.no_sizes(model.size, model.expand)
     if of_suite or (of_bench and not flags.given):
         return suite.entries()
     if captured is not None:
@@ -113,8 +105,8 @@ def entries_of(
         return [Entry(where, _typical(where), "given", of_where=True)]
     else:
         listed = gather_named(flags.given) if library is None else _kernels(library)
-    ranges = parse_ranges(model.size, {dim for _, each in listed for dim in each.dim_names})
-    sized = ((name, *at_sizes(each, ranges, name, bind=False)) for name, each in listed)
+    ranges = models.parse_ranges(model.size, {dim for _, each in listed for dim in each.dim_names})
+    sized = ((name, *models.at_sizes(each, ranges, name, bind=False)) for name, each in listed)
     return [Entry(name, workload, "given", own) for name, workload, own in sized]
 
 

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from te_select.cli.console import (
-    FAILED,
-    JsonFlag,
-    LevelOption,
-    UsageError,
-    print_json,
-    progress,
-)
+from te_select.cli.console import FAILED, JsonFlag, LevelOption, UsageError, print_json, progress
 from te_select.cli.paths import check_library
 from te_select.operator import family
 

@@ -10,7 +10,7 @@ from te_select.backends import machine
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.programs import first_line
 from te_select.backends.targets import ResolvedTarget
-from te_select.runtime.artifact.component import Component
+from te_select.runtime.artifact.fields import Component
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
 _KNOWN = {  # by the names that versions have: the component's name, its licence, and its part

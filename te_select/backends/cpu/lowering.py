@@ -38,10 +38,7 @@ _TO_LOOPS = (
     tirx.transform.FlattenBuffer,
     tirx.transform.StmtSimplify,
 )
-_TO_CODE = (
-    tirx.transform.LowerTVMBuiltin,
-    tirx.transform.LowerIntrin,
-)
+_TO_CODE = (tirx.transform.LowerTVMBuiltin, tirx.transform.LowerIntrin)
 
 
 def lower(
@@ -249,7 +246,5 @@ def _raw(
     # An explicit calling convention keeps TVM from wrapping the function in its packed ABI.
     attrs = {"global_symbol": symbol, "calling_conv": 2}
     return tirx.PrimFunc(
-        parameters,
-        tirx.SeqStmt([*declarations, body]),
-        ir.PrimType("int32"),
+        parameters, tirx.SeqStmt([*declarations, body]), ir.PrimType("int32")
     ).with_attr(attrs)

@@ -13,7 +13,7 @@ from te_select.backends.cuda.target import CudaTarget
 from te_select.backends.scheduled import Scheduled, symbol
 from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
-from te_select.runtime.artifact.component import Component
+from te_select.runtime.artifact.fields import Component
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cuda import driver
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
-from collections.abc import Iterator
 
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact.manifest import Manifest, parse
@@ -20,10 +20,11 @@ NOTE_TYPE = 1
 _UNSEALED = "0" * 64
 _DIGEST_AT = len('{"sha256": "')
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
-_SEGMENT = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
-_NOTE = struct.Struct("<III")  # Elf64_Nhdr
+_NOTE = re.compile(  # sizes of owner and text, type, and owner, padded to four bytes
+    struct.pack("<I", len(OWNER)) + rb"(.{4})" + struct.pack("<I", NOTE_TYPE) + OWNER + rb"\0\0",
+    re.DOTALL,
+)
 _IDENTITY = b"\x7fELF\x02\x01"  # 64 bits, little-endian
-_PT_NOTE = 4
 
 
 def assembly(manifest: Manifest) -> str:
@@ -164,38 +165,7 @@ def _digest(image: bytes, start: int) -> bytes:
 
 def _place(image: bytes) -> tuple[int, int] | None:
     """Where the text of the manifest begins, and how many bytes it has."""
-    found = (_note(image, *segment) for segment in _note_segments(image))
-    return next(filter(None, found), None)
-
-
-def _note(image: bytes, offset: int, size: int) -> tuple[int, int] | None:
-    """Where the text of the manifest begins in a segment of notes, and how many bytes it has."""
-    at, end = offset, min(offset + size, len(image))
-    while at + _NOTE.size <= end:
-        owner_size, text_size, kind = _NOTE.unpack_from(image, at)
-        owner_at = at + _NOTE.size
-        text_at = owner_at + owner_size + -owner_size % 4
-        if text_at + text_size > end:
-            break
-        if kind == NOTE_TYPE and image[owner_at : owner_at + owner_size] == OWNER:
-            fits = text_size >= _DIGEST_AT + len(_UNSEALED)
-            return (text_at, text_size) if fits else None
-        at = text_at + text_size + -text_size % 4
-    return None
-
-
-def _note_segments(image: bytes) -> Iterator[tuple[int, int]]:
-    """Offset and size of the note segments of a 64-bit ELF file."""
-    if len(image) < _HEADER.size or not image.startswith(_IDENTITY):
-        return
-    header = _HEADER.unpack_from(image)
-    table, entry_size, count = header[5], header[9], header[10]
-    if entry_size < _SEGMENT.size:
-        return
-    for i in range(count):
-        at = table + i * entry_size
-        if at + _SEGMENT.size > len(image):
-            return
-        kind, _, offset, _, _, size, _, _ = _SEGMENT.unpack_from(image, at)
-        if kind == _PT_NOTE:
-            yield offset, size
+    found = _NOTE.search(image) if image.startswith(_IDENTITY) else None
+    size = int.from_bytes(found[1], "little") if found else 0
+    fits = found and _DIGEST_AT + len(_UNSEALED) <= size <= len(image) - found.end()
+    return (found.end(), size) if found and fits else None

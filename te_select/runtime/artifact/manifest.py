@@ -10,9 +10,9 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from te_select import kinds
 from te_select.errors import ArtifactError, SelectError, caught
@@ -20,13 +20,11 @@ from te_select.kinds import Kind
 from te_select.operator import family
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact import choices, files
-from te_select.runtime.artifact.choices import Choice
-from te_select.runtime.artifact.component import Component
-from te_select.runtime.artifact.fields import check_strings, typed
+from te_select.runtime.artifact import files
+from te_select.runtime.artifact.fields import Choice, Component, check_strings, read, typed
 
 FORMAT = 2
-_NODE_TEXTS = ("place", "name", "op", "status", "reason")
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True)
@@ -68,14 +66,14 @@ class KernelRecord:
         """The record as JSON types; in the short form, a level says what is new in it."""
         levels, before = {}, self.best
         for name, choice in self.levels.items():
-            levels[name] = choices.to_json(choice, before if short else None)
+            levels[name] = choice.to_json(before if short else None)
             before = choice
         return {
             "symbol": self.workload.name,
             **({"c_function": self.c_function} if self.c_function else {}),
             **({"names": list(self.names)} if self.names else {}),
             "workload": self.workload.to_json(),
-            **choices.to_json(self.best),
+            **self.best.to_json(),
             **({"levels": levels} if levels else {}),
         }
 
@@ -259,18 +257,16 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
         sha256 = typed(data, "sha256", str)
         if not kernels:
             raise ValueError("kernels is empty")
-        symbols = {record.workload.name for record in kernels}
-        if len(symbols) < len(kernels):
+        if len({record.workload.name for record in kernels}) < len(kernels):
             raise ValueError("two kernels have one symbol")
-        nodes = tuple(
-            _parse_node(item, symbols | {family.FUNCTION})
-            for item in typed({"nodes": []} | data, "nodes", list)
-        )
-        if any(node.symbol == family.FUNCTION for node in nodes):
-            _check_family(kernels)
-        listed = typed({"components": []} | data, "components", list)
-        components = tuple(map(Component.from_json, listed))
-        models = tuple(map(_parse_model, typed({"models": []} | data, "models", list)))
+        nodes = _list_of(NodeRecord, data, "nodes")
+        _check_served(nodes, kernels)
+        components = _list_of(Component, data, "components")
+        models = _list_of(ModelRecord, data, "models")
+        for each in components:
+            check_strings(vars(each).values(), "component")
+        for model in models:
+            check_strings([model.name, model.sha256], "models")
     except caught(ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
     return Manifest(kernels, target, versions, nodes, components, models), sha256
@@ -280,6 +276,12 @@ def _listed(name: str, items: Iterable[Any]) -> dict[str, Any]:
     """A field with dataclasses as JSON types; none if there are none."""
     found = [asdict(item) for item in items]
     return {name: found} if found else {}
+
+
+def _list_of(record: type[_Record], data: Mapping[str, Any], name: str) -> tuple[_Record, ...]:
+    """Read what `_listed` has written."""
+    items = typed({name: [], **data}, name, list)
+    return tuple(read(record, item, name.removesuffix("s")) for item in items)
 
 
 def _parse_levels(target: Mapping[str, Any]) -> tuple[str, ...]:
@@ -308,35 +310,25 @@ def _parse_kernel(item: Any, levels: tuple[str, ...]) -> KernelRecord:
     by_level = typed({"levels": {}, **item}, "levels", dict)
     if tuple(by_level) != levels[:-1]:
         raise ValueError(f"{symbol} has the levels {list(by_level)}, expected {list(levels[:-1])}")
-    best = before = choices.parse(item)
+    best = before = Choice.parse(item)
     found = {}
     for name in by_level:
-        before = found[name] = choices.parse(typed(by_level, name, dict), before)
+        before = found[name] = Choice.parse(typed(by_level, name, dict), before)
     names = typed({"names": [], **item}, "names", list)
     check_strings(names, "names")
     if odd := [name for name in names if not c_function or not is_c_name(name)]:
         raise ValueError(f"names holds {odd[0]!r}, expected identifiers, of a C function")
-    record = KernelRecord(workload, best.config, best.origin, best.why, found, c_function)
-    return replace(record, names=tuple(names))
+    plain = {"levels": found, "c_function": c_function, "names": tuple(names)}
+    return KernelRecord(workload, **vars(best), **plain)
 
 
-def _check_family(kernels: tuple[KernelRecord, ...]) -> None:
-    if not family.held(record.workload for record in kernels):
+def _check_served(nodes: tuple[NodeRecord, ...], kernels: tuple[KernelRecord, ...]) -> None:
+    symbols = {None, family.FUNCTION, *(record.workload.name for record in kernels)}
+    for node in nodes:
+        if node.symbol not in symbols:
+            raise ValueError(
+                f"node {node.place!r} is served by {node.symbol!r}, which is not there"
+            )
+    by_family = any(node.symbol == family.FUNCTION for node in nodes)
+    if by_family and not family.held(record.workload for record in kernels):
         raise ValueError(f"nodes are served by {family.FUNCTION!r}, whose kernels are not there")
-
-
-def _parse_model(item: Any) -> ModelRecord:
-    if not isinstance(item, dict):
-        raise TypeError(f"model {item!r} is not an object")
-    check_strings([typed(item, "name", str), typed(item, "sha256", str)], "models")
-    return ModelRecord(item["name"], item["sha256"], typed(item, "nodes", int))
-
-
-def _parse_node(item: Any, symbols: set[str]) -> NodeRecord:
-    if not isinstance(item, dict):
-        raise TypeError(f"node {item!r} is not an object")
-    symbol = item.get("symbol")
-    if symbol is not None and symbol not in symbols:
-        raise ValueError(f"node {item.get('place')!r} is served by {symbol!r}, which is not there")
-    texts = {field: typed(item, field, str) for field in _NODE_TEXTS}
-    return NodeRecord(**texts, symbol=symbol)

@@ -11,7 +11,7 @@ from te_select.backends.select_leaf import block_of, leaves, steps_of
 from te_select.backends.stub import exported_functions, shape_tables, signature
 from te_select.backends.targets import ResolvedTarget
 from te_select.operator.access import STAYS, Step, access_pattern
-from te_select.runtime.artifact.component import Component
+from te_select.runtime.artifact.fields import Component
 from te_select.runtime.artifact.manifest import Manifest
 
 RUNTIME = Path(__file__).parents[1] / "runtime"

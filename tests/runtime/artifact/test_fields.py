@@ -5,8 +5,8 @@ import json
 import pytest
 
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact import choices, manifest
-from te_select.runtime.artifact.choices import Choice
+from te_select.runtime.artifact import manifest
+from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from tests.support.runtime_standin import HERE
 
@@ -25,15 +25,15 @@ BEST = Choice({"lanes": 16, "leaf": 0}, "tuned:x", "measured")
     ],
 )
 def test_what_is_said_of_a_choice_after_another_is_read_again(choice):
-    said = choices.to_json(choice, BEST)
-    assert choices.parse(said, BEST) == choice
-    assert choices.parse(choices.to_json(choice), BEST) == choice
-    assert choices.parse(choices.to_json(choice)) == choice
+    said = choice.to_json(BEST)
+    assert Choice.parse(said, BEST) == choice
+    assert Choice.parse(choice.to_json(), BEST) == choice
+    assert Choice.parse(choice.to_json()) == choice
 
 
 def test_only_what_differs_is_said():
-    assert choices.to_json(BEST, BEST) == {}
-    assert choices.to_json(Choice({"lanes": 4, "leaf": 0}, "tuned:x", "measured"), BEST) == {
+    assert BEST.to_json(BEST) == {}
+    assert Choice({"lanes": 4, "leaf": 0}, "tuned:x", "measured").to_json(BEST) == {
         "changes": {"lanes": 4}
     }
 
@@ -41,7 +41,7 @@ def test_only_what_differs_is_said():
 @pytest.mark.parametrize("item", [{"config": 3}, {"changes": 3}, {"origin": None}, {"why": 1}])
 def test_field_of_another_type_is_refused(item):
     with pytest.raises(TypeError, match="expected a"):
-        choices.parse(item, BEST)
+        Choice.parse(item, BEST)
 
 
 def test_short_manifest_says_what_the_full_one_says():
