@@ -1,4 +1,4 @@
-"""What a library that is built here depends on, as a digest: the names of the cache's entries."""
+"""The facts that a build depends on, as a digest; and what was made by the same facts before."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import platform
 import shlex
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import te_select
@@ -73,6 +74,33 @@ def of_sources() -> str:
         _add(found, path.name)
         _add(found, path.read_bytes())
     return found.hexdigest()
+
+
+def bytes_of(what: str, facts: Sequence[str | bytes], make: Callable[[], bytes]) -> bytes:
+    """Take what was made before from the cache, or make it and keep it.
+
+    Parameters
+    ----------
+    what
+        What it is, as an identifier.
+    facts
+        What it depends on, besides what every build depends on (`digest`).
+    make
+        Makes it.
+
+    Returns
+    -------
+    bytes
+        What ``make`` returned, now or before. An entry of the cache that is damaged is made again.
+    """
+    name = cache.name_of(what, digest(*facts))
+    found = cache.read(name) or b""
+    size = hashlib.sha256().digest_size
+    if hashlib.sha256(found[size:]).digest() == found[:size]:
+        return found[size:]
+    data = make()
+    cache.keep(name, hashlib.sha256(data).digest() + data)
+    return data
 
 
 def _add(found: hashlib._Hash, fact: str | bytes) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from te_select.backends import build_key, kept, static_code
+from te_select.backends import build_key, static_code
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line, run
 from te_select.errors import ToolchainError, caught
@@ -158,7 +158,7 @@ def open_library(sources: Sequence[Path], *options: str) -> ctypes.CDLL:
             compile_library(sources, path, *options)
             return path.read_bytes()
 
-        path.write_bytes(kept.bytes_of(sources[0].stem, [*facts, *options], make))
+        path.write_bytes(build_key.bytes_of(sources[0].stem, [*facts, *options], make))
         return ctypes.CDLL(str(path))
 
 
@@ -188,7 +188,7 @@ def _unpacked(compiler: tuple[str, ...], half: HostHalf, pid: int) -> tuple[Path
     (folder / "objects").mkdir()
     version = first_line(*compiler, "--version") or ""
     facts = (build_key.of_compiler(compiler), version, *half.sources, *half.options)
-    archive.write_bytes(kept.bytes_of("host_half", facts, make))
+    archive.write_bytes(build_key.bytes_of("host_half", facts, make))
     shutil.unpack_archive(archive, folder / "objects")
     return tuple(objects.values())
 

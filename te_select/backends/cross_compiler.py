@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from te_select.backends.programs import made_for
-from te_select.errors import ToolchainError, caught
+from te_select.backends.programs import made_for, named_by
+from te_select.errors import ToolchainError, suppress
 from te_select.levels import machine_of
 from te_select.runtime.artifact import scratch
 
@@ -43,9 +42,11 @@ def cross_compiler(triple: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _find(triple: str, wanted: str, _path: str) -> tuple[str, ...]:
-    if wanted and (command := _wanted(triple, wanted)):
-        return command
+def _find(triple: str, _wanted: str, _path: str) -> tuple[str, ...]:
+    with suppress(ToolchainError):  # as of this machine's compiler
+        command = named_by("CC", "a C compiler")
+        if command is not None and made_for(command) == machine_of(triple):
+            return command
     gcc = f"{triple}-gcc"
     if shutil.which(gcc) is not None:
         return (gcc,)
@@ -63,16 +64,6 @@ def _find(triple: str, wanted: str, _path: str) -> tuple[str, ...]:
         f"gcc-{triple.replace('_', '-')}), clang and lld with the C library of {triple}, or the "
         "ziglang package (pip install 'te-select[cross]')"
     )
-
-
-def _wanted(triple: str, text: str) -> tuple[str, ...] | None:
-    """The command of ``$CC``, if it makes code for the instruction set."""
-    try:
-        command = tuple(shlex.split(text))
-    except caught(ValueError):
-        return None
-    same = bool(command) and made_for(command) == machine_of(triple)
-    return command if same else None
 
 
 def _links(command: tuple[str, ...]) -> bool:

@@ -70,10 +70,10 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         raise console.UsageError("--static and --static-object are given; expected one of them")
     nodes: list[ModelNode] = []
     if model is not None:
-        console.no_meaning("--model", **flags.given)
+        console.no_meaning("beside --model", **flags.given)
         nodes = models.read_nodes(model, expand=expand)
     else:
-        models.no_sizes(None, expand)
+        console.no_meaning("without --model", expand=expand)
     wanted = nodes or gather(flags.given)
     start = time.perf_counter()
     with console.progress("compiling") as step:

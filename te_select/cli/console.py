@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -80,8 +80,8 @@ def parse_knobs(texts: Sequence[str] | None) -> dict[str, Any]:
     return knobs
 
 
-def no_meaning(beside: str, **flags: Any) -> None:
-    """Refuse flags that have a value and would be ignored.
+def no_meaning(where: str, **flags: Any) -> None:
+    """Refuse flags that have a value and would be ignored, such as "beside --model".
 
     Raises
     ------
@@ -89,13 +89,21 @@ def no_meaning(beside: str, **flags: Any) -> None:
         If there is such a flag.
     """
     for name, value in flags.items():
-        if value not in (None, []):
+        if value is not None and value is not False and value != []:
             flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} has no meaning beside {beside}; leave it out")
+            raise UsageError(f"--{flag} has no meaning {where}; leave it out")
 
 
 class UsageError(Exception):
     """Flags that are missing, malformed or contradictory; the message says what is accepted."""
+
+
+def check_known(
+    flag: str, value: str | None, known: Iterable[str], problem: str = "is not known"
+) -> None:
+    """Refuse the value of a flag that is none of those that there are."""
+    if value not in (None, *known):
+        raise UsageError(f"{flag} {value!r} {problem}; expected one of {', '.join(known)}")
 
 
 _BAD_VALUES = (UsageError, ArgumentError, BroadcastError, DTypeError, TargetError)

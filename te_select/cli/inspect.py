@@ -62,27 +62,21 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select inspect --model model.onnx --size batch=8 --size sequence=512
     """
-    forms = kinds.sources()
-    if source not in (None, *forms):
-        raise console.UsageError(
-            f"--source {source!r} is not known; expected one of {', '.join(forms)}"
-        )
+    console.check_known("--source", source, kinds.sources())
     if of_model.model is not None:
-        other = {"library": path, "tuning_logs": logs, "source": source, "kernel": kernel}
-        console.no_meaning(
-            "--model", level=level, config=config, load=load or None, sbom=sbom or None
-        )
-        console.no_meaning("--model", **flags.given, **other, target=target)
+        other = {"level": level, "config": config, "load": load, "sbom": sbom, "library": path}
+        other |= {"tuning_logs": logs, "source": source, "kernel": kernel, "target": target}
+        console.no_meaning("beside --model", **other, **flags.given)
         _show_model(of_model.model, of_model.size, of_model.expand, as_json)
         return
-    models.no_sizes(of_model.size, of_model.expand)
+    console.no_meaning("without --model", size=of_model.size, expand=of_model.expand)
     code = 0
     if path is not None and (flags.given or logs is not None):
         raise console.UsageError(
             "a library and workload flags are given; expected one or the other"
         )
     if path is not None:
-        console.no_meaning("a library", target=target, config=config)
+        console.no_meaning("beside a library", target=target, config=config)
         path = check_library(path)
         if sbom:
             console.print_json(cyclonedx(path, read_manifest(path)))
@@ -97,7 +91,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
                 "nothing to inspect is given; expected a library, --cond, --then and --else, or "
                 "--model"
             )
-        console.no_meaning("workload flags", load=load or None, sbom=sbom or None)
+        console.no_meaning("beside workload flags", load=load, sbom=sbom)
         workload = gather(flags.given)[0]
         of_target = "native" if target is None else target
         document = _of_workload(workload, of_target, logs, console.parse_knobs(config))
@@ -216,11 +210,9 @@ def _leaf(kernel: Kernel) -> list[str]:
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
-    chosen = [kernel for kernel in kernels if name in (None, kernel["symbol"])]
-    if not chosen:
-        names = ", ".join(kernel["symbol"] for kernel in kernels)
-        raise console.UsageError(f"--kernel {name!r} is not there; expected one of {names}")
-    return chosen
+    symbols = [kernel["symbol"] for kernel in kernels]
+    console.check_known("--kernel", name, symbols, "is not there")
+    return [kernel for kernel in kernels if name in (None, kernel["symbol"])]
 
 
 def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:

@@ -97,17 +97,17 @@ def parse_ranges(texts: Sequence[str] | None, known: Collection[str]) -> Sizes:
     sizes: Sizes = {}
     for text in texts or ():
         match = _SIZE.fullmatch(text)
-        least, most = (0, 0) if match is None else (int(match[2]), int(match[3] or match[2]))
-        if least > most:
-            raise UsageError(f"--size {text}: {least} is above {most}; expected the least first")
         if match is None:
             raise UsageError(
                 f"--size {text!r} is no size of a dim; expected, for example, batch=8, or for "
                 "tune a range such as batch=1:64"
             )
-        if match[1] in sizes:
-            raise UsageError(f"--size {match[1]} is given twice; expected it once")
-        sizes[match[1]] = least, most
+        name, least, most = match[1], int(match[2]), int(match[3] or match[2])
+        if least > most:
+            raise UsageError(f"--size {text}: {least} is above {most}; expected the least first")
+        if name in sizes:
+            raise UsageError(f"--size {name} is given twice; expected it once")
+        sizes[name] = least, most
     for name in sizes:
         if name not in known:
             raise UsageError(
@@ -120,19 +120,6 @@ def parse_ranges(texts: Sequence[str] | None, known: Collection[str]) -> Sizes:
 def names_of(nodes: Sequence[ModelNode]) -> set[str]:
     """The names of the dims of nodes."""
     return {name for node in nodes for name in node.dims}
-
-
-def no_sizes(texts: Sequence[str] | None, expand: bool) -> None:
-    """Refuse flags that have a meaning only beside ``--model``.
-
-    Raises
-    ------
-    UsageError
-        If one is given.
-    """
-    if texts or expand:
-        flag = "--size" if texts else "--expand"
-        raise UsageError(f"{flag} has no meaning without --model; leave it out")
 
 
 def workloads_of(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from te_select.cli import models
-from te_select.cli.console import UsageError, parse_with
+from te_select.cli.console import UsageError, check_known, no_meaning, parse_with
 from te_select.cli.manifest import read_manifest
 from te_select.cli.paths import check_library
 from te_select.cli.workloads import WorkloadsFlags, gather_named, read_json
@@ -47,10 +47,7 @@ class SuiteFlags:
         """
         from te_select.bench.suite import SUITES, choose  # noqa: PLC0415 - kept off --help
 
-        if self.suite not in (None, *SUITES):
-            raise UsageError(
-                f"--suite {self.suite!r} is not known; expected one of {', '.join(SUITES)}"
-            )
+        check_known("--suite", self.suite, SUITES)
         entries = SUITES[self.suite or "default"]
         glob = "*" if self.only is None else self.only
         chosen: list[Entry] = parse_with(lambda text: choose(entries, text), "--only", glob)
@@ -96,7 +93,7 @@ def entries_of(
         found = models.workloads_of(nodes, ranges, bind=of_bench)
         return [Entry(place, workload, "given", own) for place, workload, own in found]
     if of_bench or of_suite or model.expand:
-        models.no_sizes(model.size, model.expand)
+        no_meaning("without --model", size=model.size, expand=model.expand)
     if of_suite or (of_bench and not flags.given):
         return suite.entries()
     if captured is not None:

@@ -16,11 +16,10 @@ from te_select.cli.environment import env_command
 from te_select.cli.flags import GroupedCommand
 from te_select.cli.inspect import inspect_command
 from te_select.cli.logs import logs_app
-from te_select.cli.onnxruntime import onnxruntime_app
 from te_select.cli.profile import profile_command
 from te_select.cli.tune import tune_command
 from te_select.cli.verify import verify_command
-from te_select.cli.where import where_app
+from te_select.cli.where import onnxruntime_app, where_app
 
 app = typer.Typer(
     name="te-select",

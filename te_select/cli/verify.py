@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from te_select.cli.console import FAILED, JsonFlag, LevelOption, UsageError, print_json, progress
+from te_select.cli import console
 from te_select.cli.paths import check_library
 from te_select.operator import family
 
@@ -34,8 +34,8 @@ def verify_command(
     kernel: KernelName = None,
     check: Check = None,
     seed: Seed = 0,
-    level: LevelOption = None,
-    as_json: JsonFlag = False,
+    level: console.LevelOption = None,
+    as_json: console.JsonFlag = False,
 ) -> None:
     """Compare the kernels of a library with NumPy bit for bit.
 
@@ -49,12 +49,12 @@ def verify_command(
 
     for name in check or ():
         if name not in CHECKS:
-            raise UsageError(f"--check {name!r} is not known; expected {', '.join(CHECKS)}")
+            raise console.UsageError(f"--check {name!r} is not known; expected {', '.join(CHECKS)}")
     path = check_library(path)
     chosen = _loaded(path, kernel, level)
     here, levels = chosen[0].level, chosen[0].levels
     results = []
-    with progress("verifying") as step:
+    with console.progress("verifying") as step:
         for i, each in enumerate(chosen):
             found = verify_kernel(with_numpy(each), seed, check)
             results.append([_at_level(result, here, levels) for result in found])
@@ -63,7 +63,7 @@ def verify_command(
     if as_json:
         flat = [asdict(result) for group in results for result in group]
         document = {"path": str(path), "passed": passed, "seed": seed, "level": here}
-        print_json({**document, "results": flat})
+        console.print_json({**document, "results": flat})
     else:
         _print(chosen, results)
         if len(levels) > 1 and level is None:
@@ -72,7 +72,7 @@ def verify_command(
         elif level is not None:
             print(f"this was level {here}")
     if not passed:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(console.FAILED)
 
 
 def _print(chosen: Sequence[Kernel], results: Sequence[Sequence[CheckResult]]) -> None:
@@ -104,17 +104,16 @@ def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:
         target = read(path).manifest.target
         levels = list(target.get("levels", [target["name"]]))
         if level not in levels:
-            raise UsageError(f"--level {level!r} is not in {path}; expected {' or '.join(levels)}")
+            raise console.UsageError(
+                f"--level {level!r} is not in {path}; expected {' or '.join(levels)}"
+            )
         os.environ[FORCED_LEVEL] = level  # the library reads it at its first use
     loaded = te_select.load(path)
     kernels: dict[str, Kernel] = (
         {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)
     )
-    if name is not None and name not in kernels:
-        known = ", ".join(kernels)
-        raise UsageError(f"--kernel {name!r} is not in {path}; expected one of {known}")
-    chosen = [kernels[name]] if name is not None else list(kernels.values())
-    return chosen
+    console.check_known("--kernel", name, kernels, f"is not in {path}")
+    return [kernels[name]] if name is not None else list(kernels.values())
 
 
 def _at_level(result: CheckResult, level: str, levels: Sequence[str]) -> CheckResult:

@@ -1,4 +1,4 @@
-"""``te-select where``: build."""
+"""``te-select where`` and ``te-select onnxruntime``: build, which is one library for both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ Output = Annotated[
     typer.Option("-o", "--output", help="The .so to write, to ship it; default into the cache."),
 ]
 
+
+def _only_verbs() -> None:
+    """Make ``build`` a word of its own, though it is the only one."""
+
+
 where_app = typer.Typer(
+    callback=_only_verbs,
     help="The kernels of te_select.where.\n\n"
     "They are built by themselves when they are first needed; this is for doing it beforehand, or "
     "for another machine.\n\n"
@@ -32,10 +38,13 @@ where_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-
-@where_app.callback()
-def _only_verbs() -> None:
-    """Make ``build`` a word of its own, though it is the only one."""
+onnxruntime_app = typer.Typer(
+    callback=_only_verbs,
+    help="The execution provider for ONNX Runtime.\n\n"
+    "Python programs need only te_select.onnxruntime.register(session_options).\n\n"
+    "Example: te-select onnxruntime build -o build/libte_select_ort.so",
+    rich_markup_mode=None,
+)
 
 
 @where_app.command("build")
@@ -83,3 +92,20 @@ def build_command(
         f"{path}: {document['kernels']} kernels for {target}, {path.stat().st_size / 1024:.0f} "
         f"KiB, {end - imported:.1f} s (and {imported - start:.1f} s to import TVM)"
     )
+
+
+@onnxruntime_app.command("build")
+def build_provider_command(
+    target: Target = "native", output: Output = None, as_json: JsonFlag = False
+) -> None:
+    """Build the library that programs in any language register with ONNX Runtime.
+
+    It is the library of te-select where build. It exports CreateEpFactories, and needs neither
+    Python nor TVM. A program registers it by RegisterExecutionProviderLibrary, or by the function
+    of that name in its language, and adds the provider TeSelectExecutionProvider to its sessions.
+
+    Example: te-select onnxruntime build -o build/libte_select_ort.so
+
+    Example: te-select onnxruntime build --target aarch64 -o build/aarch64/libte_select_ort.so
+    """
+    build_command(target, output, as_json)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from te_select.cli.console import UsageError, parse_with
+from te_select.cli.console import UsageError, check_known, parse_with
 from te_select.errors import ArtifactError
 from te_select.operator.broadcast import RULES, Dim
 from te_select.operator.systems import OPS
@@ -185,8 +185,7 @@ def _fields(item: Any, flag: str) -> dict[str, Any]:
 
 def _make(fields: dict[str, Any]) -> Workload:
     op, rule = fields.pop("op", None), fields.get("auto_broadcast")
-    if op not in (None, *OPS):
-        raise UsageError(f"--op {op!r} is not known; expected one of {', '.join(OPS)}")
+    check_known("--op", op, OPS)
     if rule is not None and rule not in RULES:
         raise UsageError(f"--auto-broadcast {rule!r} is not known; expected {', '.join(RULES)}")
     if op is None:

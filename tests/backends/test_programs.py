@@ -2,7 +2,7 @@
 
 import pytest
 
-from te_select.backends import build_key, c_compiler, kept, programs
+from te_select.backends import build_key, c_compiler, programs
 from te_select.backends.cpu.link import CPU
 
 
@@ -29,7 +29,7 @@ def test_program_that_fails_or_is_silent_says_nothing(script, text):
 def test_cross_compiler_is_known_by_its_file(script, monkeypatch):
     """A wrapper that was mended says the same version as before."""
     seen = []
-    monkeypatch.setattr(kept, "bytes_of", lambda _what, facts, _make: seen.append(facts))
+    monkeypatch.setattr(build_key, "bytes_of", lambda _what, facts, _make: seen.append(facts))
     for text in ('exec cc "$@"', 'exec cc -O3 "$@"'):
         program = script(text)
         with pytest.raises(TypeError):

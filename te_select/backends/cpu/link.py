@@ -12,40 +12,26 @@ from te_select.backends.static_code import ANY_SHAPES
 from te_select.backends.stub import exported_functions, plain_function, shape_tables, signature
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import Manifest
+from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu.decisions import Decisions
 
+
+def _sources(*patterns: str) -> tuple[str, ...]:
+    """Files of the host half, the same for the same sources."""
+    found = (path for pattern in patterns for path in sorted(FOLDER.glob(pattern)))
+    return tuple(path.relative_to(FOLDER).as_posix() for path in found)
+
+
+_OF_WHERE = _sources("cpu/where*.c", "cpu/pool_of_caller.c", "onnxruntime/*.c")
+_OF_MODEL = ("cpu/model_pool.c",)
 CPU = HostHalf(
-    (
-        *CHECKS,
-        "cpu/host_cpu.c",
-        "cpu/cpu_features.c",
-        "cpu/cond_sampling.c",
-        "cpu/cpu_model.c",
-        "cpu/decide.c",
-        "cpu/first_use.c",
-        "cpu/level.c",
-        "cpu/pool.c",
-        "cpu/pool_backoff.c",
-        "cpu/processors.c",
-        "cpu/profile.c",
-        "cpu/sysfs.c",
-    ),
+    (*CHECKS, *(each for each in _sources("cpu/*.c") if each not in {*_OF_WHERE, *_OF_MODEL})),
     # The library is never unloaded, because the threads of its pool wait inside its code.
     ("-pthread", "-ldl", "-Wl,-z,nodelete"),
-    in_model=HostHalf(("cpu/model_pool.c",), ()),
+    in_model=HostHalf(_OF_MODEL, ()),
 )
 FAMILY = HostHalf(
-    (
-        *CPU.sources,
-        "cpu/pool_of_caller.c",
-        "cpu/where.c",
-        "cpu/where_block.c",
-        "cpu/where_call.c",
-        "cpu/where_library.c",
-        "cpu/where_plan.c",
-        "onnxruntime/provider.c",
-        "onnxruntime/where_kernel.c",
-    ),
+    (*CPU.sources, *_OF_WHERE),
     CPU.options,
     CPU.in_model,
     ("CreateEpFactories", "ReleaseEpFactory", "te_select_ort_calls", *ANY_SHAPES),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from te_select.errors import ArtifactError, caught, suppress
-from te_select.runtime.artifact import files, temporary
+from te_select.runtime.artifact import files, scratch
 
 _EXECUTABLE, _ORDINARY = 0o777, 0o666  # permissions before the umask
 
@@ -54,7 +54,7 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
                 sync_folder(folder)
     for folder in folders:
         with suppress(OSError):
-            temporary.clear(folder, temporary.HIDDEN)
+            scratch.clear(folder, scratch.HIDDEN)
 
 
 def check_folder(path: Path) -> None:
@@ -66,12 +66,8 @@ def check_folder(path: Path) -> None:
         If it cannot.
     """
     folder = files.check_parent(path)
-    with _explained(path):
-        name, handle = temporary.make(
-            folder, lambda new: os.open(new, temporary.NEW, _ORDINARY), temporary.HIDDEN
-        )
-        name.unlink(missing_ok=True)
-        os.close(handle)
+    with _explained(path), _temporary(folder / path.name, b"", None):
+        pass
 
 
 def remove(path: Path) -> None:
@@ -118,8 +114,8 @@ def _temporary(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
     if mode is None:
         mode = _EXECUTABLE if path.suffix == ".so" else _ORDINARY
     # Its name is not made of the path's, which may be as long as a name can be.
-    name, handle = temporary.make(
-        path.parent, lambda new: os.open(new, temporary.NEW, mode), temporary.HIDDEN
+    name, handle = scratch.create(
+        path.parent, lambda new: os.open(new, scratch.NEW, mode), scratch.HIDDEN
     )
     try:
         with os.fdopen(os.dup(handle), "wb") as file:  # closed before it is renamed, and may fail

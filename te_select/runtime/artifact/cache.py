@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from te_select.errors import ArtifactError, caught, suppress, warn
-from te_select.runtime.artifact import atomic, files, temporary, user_folders
+from te_select.runtime.artifact import atomic, files, scratch, user_folders
 
 FOLDER, SIZE = "TE_SELECT_CACHE_DIR", "TE_SELECT_CACHE_SIZE"
 DEFAULT_MIB = 512  # a family takes 4 MiB
@@ -200,7 +200,7 @@ def clear() -> list[Entry]:
             entry.path.unlink(missing_ok=True)
             removed.append(entry)
         with suppress(FileNotFoundError):
-            temporary.clear(folder(), temporary.HIDDEN)
+            scratch.clear(folder(), scratch.HIDDEN)
     except caught(OSError) as error:
         raise CacheError(f"{folder()} cannot be cleared: {error.strerror or error}") from error
     return removed

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from te_select.runtime.artifact import atomic, temporary
+from te_select.runtime.artifact import atomic, scratch
 from tests.support.machines import OTHER_USER, needs_users
 from tests.support.programs import ended
 
-LEFT = f"{temporary.HIDDEN}{'0' * 16}"
+LEFT = f"{scratch.HIDDEN}{'0' * 16}"
 
 
 def create(path: Path) -> int:
-    return os.open(path, temporary.NEW, 0o600)
+    return os.open(path, scratch.NEW, 0o600)
 
 
 def names(folder: Path) -> set[str]:
@@ -29,12 +29,11 @@ def killed(folder: Path) -> None:
     code = """
 import os, signal, sys
 from pathlib import Path
-from te_select.runtime.artifact import temporary
-from te_select.runtime.artifact.scratch import _create
+from te_select.runtime.artifact import scratch
 def create(path):
-    return os.open(path, temporary.NEW, 0o600)
-temporary.make(Path(sys.argv[1]), create, temporary.HIDDEN)
-made, _ = temporary.make(Path(sys.argv[1]), _create, temporary.VISIBLE)
+    return os.open(path, scratch.NEW, 0o600)
+scratch.create(Path(sys.argv[1]), create, scratch.HIDDEN)
+made, _ = scratch.create(Path(sys.argv[1]), scratch._create, scratch.VISIBLE)
 (made / "kernels.o").touch()
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -44,22 +43,22 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_what_a_killed_process_has_left_is_removed(tmp_path: Path) -> None:
     killed(tmp_path)
     assert len(names(tmp_path)) == 2
-    temporary.clear(tmp_path, temporary.HIDDEN)
+    scratch.clear(tmp_path, scratch.HIDDEN)
     (folder,) = tmp_path.iterdir()
     assert folder.is_dir()
-    temporary.clear(tmp_path, temporary.VISIBLE)
+    scratch.clear(tmp_path, scratch.VISIBLE)
     assert names(tmp_path) == set()
 
 
 def test_folder_of_the_user_beside_an_output_stays(tmp_path: Path) -> None:
     """Such as a checkout that is named by its commit."""
-    checkout = tmp_path / f"{temporary.VISIBLE}{'0' * 16}"
+    checkout = tmp_path / f"{scratch.VISIBLE}{'0' * 16}"
     (checkout / "src").mkdir(parents=True)
     atomic.replace(tmp_path / "mask.so", b"")
     assert (checkout / "src").is_dir()
 
 
-@pytest.mark.parametrize("prefix", [temporary.HIDDEN, temporary.VISIBLE])
+@pytest.mark.parametrize("prefix", [scratch.HIDDEN, scratch.VISIBLE])
 def test_only_what_is_made_with_a_prefix_is_removed(tmp_path: Path, prefix: str) -> None:
     as_file, as_folder = tmp_path / "files", tmp_path / "folders"
     for parent in (as_file, as_folder):
@@ -67,17 +66,17 @@ def test_only_what_is_made_with_a_prefix_is_removed(tmp_path: Path, prefix: str)
     (as_file / f"{prefix}{'0' * 16}").touch()
     (as_folder / f"{prefix}{'0' * 16}").mkdir()
     for parent in (as_file, as_folder):
-        temporary.clear(parent, prefix)
-    assert bool(names(as_file)) == (prefix == temporary.VISIBLE)
-    assert bool(names(as_folder)) == (prefix == temporary.HIDDEN)
+        scratch.clear(parent, prefix)
+    assert bool(names(as_file)) == (prefix == scratch.VISIBLE)
+    assert bool(names(as_folder)) == (prefix == scratch.HIDDEN)
 
 
 def test_what_a_living_process_has_made_stays(tmp_path: Path) -> None:
-    path, handle = temporary.make(tmp_path, create, temporary.HIDDEN)
-    temporary.clear(tmp_path, temporary.HIDDEN)
+    path, handle = scratch.create(tmp_path, create, scratch.HIDDEN)
+    scratch.clear(tmp_path, scratch.HIDDEN)
     assert path.exists()
     os.close(handle)
-    temporary.clear(tmp_path, temporary.HIDDEN)
+    scratch.clear(tmp_path, scratch.HIDDEN)
     assert not path.exists()
 
 
@@ -92,9 +91,9 @@ def test_nothing_is_removed_without_locks(
     """Another machine may be writing what lies there."""
     (tmp_path / LEFT).touch()
     monkeypatch.setattr(fcntl, "flock", flock)
-    path, handle = temporary.make(tmp_path, create, temporary.HIDDEN)
+    path, handle = scratch.create(tmp_path, create, scratch.HIDDEN)
     os.close(handle)
-    temporary.clear(tmp_path, temporary.HIDDEN)
+    scratch.clear(tmp_path, scratch.HIDDEN)
     assert names(tmp_path) == {LEFT, path.name}
 
 
@@ -114,8 +113,8 @@ def test_nothing_is_removed_without_locks(
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_other_names_stay(tmp_path: Path, name: str, kind: str) -> None:
     (tmp_path / name).touch() if kind == "file" else (tmp_path / name).mkdir()
-    temporary.clear(tmp_path, temporary.HIDDEN)
-    temporary.clear(tmp_path, temporary.VISIBLE)
+    scratch.clear(tmp_path, scratch.HIDDEN)
+    scratch.clear(tmp_path, scratch.VISIBLE)
     assert names(tmp_path) == {name}
 
 
@@ -133,7 +132,7 @@ def test_neither_file_nor_folder_stays_and_is_not_waited_for(tmp_path: Path, kin
     else:
         ends = {"link": "file", "link to a folder": ".", "broken link": "missing"}
         planted.symlink_to(precious / ends[kind])
-    temporary.clear(folder, temporary.HIDDEN)
+    scratch.clear(folder, scratch.HIDDEN)
     assert names(folder) == {LEFT}
     assert names(precious) == {"file"}
 
@@ -143,14 +142,14 @@ def test_neither_file_nor_folder_stays_and_is_not_waited_for(tmp_path: Path, kin
 def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
     (tmp_path / LEFT).touch()
     os.chown(tmp_path / LEFT, OTHER_USER, OTHER_USER)
-    temporary.clear(tmp_path, temporary.HIDDEN)
+    scratch.clear(tmp_path, scratch.HIDDEN)
     assert names(tmp_path) == {LEFT}
 
 
 def test_folder_that_takes_no_files_is_an_error(tmp_path: Path) -> None:
     for folder in (tmp_path / "missing", Path("/proc")):
         with pytest.raises(FileNotFoundError):
-            temporary.make(folder, create, temporary.HIDDEN)
+            scratch.create(folder, create, scratch.HIDDEN)
 
 
 def test_what_is_removed_as_it_is_made_is_made_again(
@@ -165,7 +164,7 @@ def test_what_is_removed_as_it_is_made_is_made_again(
             made[0].unlink()
 
     monkeypatch.setattr(fcntl, "flock", taken_at_once)
-    path, handle = temporary.make(tmp_path, create, temporary.HIDDEN)
+    path, handle = scratch.create(tmp_path, create, scratch.HIDDEN)
     os.close(handle)
     assert path == made[1]
     assert path.exists()
@@ -178,9 +177,9 @@ def test_what_is_removed_before_it_is_opened_is_made_again(tmp_path: Path) -> No
         if len(failed) < 3:
             failed.append(path)
             raise FileNotFoundError
-        return os.open(path, temporary.NEW, 0o600)
+        return os.open(path, scratch.NEW, 0o600)
 
-    path, handle = temporary.make(tmp_path, create, temporary.HIDDEN)
+    path, handle = scratch.create(tmp_path, create, scratch.HIDDEN)
     os.close(handle)
     assert path.exists()
     assert len({path, *failed}) == 4

@@ -6,7 +6,7 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.backends import c_compiler, kept
+from te_select.backends import build_key, c_compiler
 from te_select.runtime.artifact import cache
 
 
@@ -23,10 +23,10 @@ def test_what_was_made_is_not_made_again(folder):
         made.append(1)
         return b"code"
 
-    assert [kept.bytes_of("x", ["a"], make) for _ in range(3)] == [b"code"] * 3
+    assert [build_key.bytes_of("x", ["a"], make) for _ in range(3)] == [b"code"] * 3
     assert len(made) == 1
-    kept.bytes_of("x", ["b"], make)
-    kept.bytes_of("y", ["a"], make)
+    build_key.bytes_of("x", ["b"], make)
+    build_key.bytes_of("y", ["a"], make)
     assert len(made) == 3
 
 
@@ -34,11 +34,11 @@ def test_what_was_made_is_not_made_again(folder):
     "damage", [lambda data: data[:-1], lambda data: b"", lambda data: data + b"x"]
 )
 def test_damaged_entry_is_made_again(folder, damage):
-    kept.bytes_of("x", [], lambda: b"code")
+    build_key.bytes_of("x", [], lambda: b"code")
     (entry,) = folder.iterdir()
     entry.write_bytes(damage(entry.read_bytes()))
-    assert kept.bytes_of("x", [], lambda: b"anew") == b"anew"
-    assert kept.bytes_of("x", [], lambda: b"not asked") == b"anew"
+    assert build_key.bytes_of("x", [], lambda: b"anew") == b"anew"
+    assert build_key.bytes_of("x", [], lambda: b"not asked") == b"anew"
 
 
 def test_host_half_is_compiled_once_on_a_machine(tmp_path, monkeypatch):
