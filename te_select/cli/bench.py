@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from te_select import kinds
-from te_select.cli import INTERRUPTED, console
+from te_select.cli import INTERRUPTED, console, paths
 from te_select.cli.flags import with_groups
 from te_select.cli.models import ModelFlags
-from te_select.cli.paths import check_folder, check_plot, check_results
 from te_select.cli.sources import SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import ArgumentError, ArtifactError
@@ -71,9 +70,9 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
         console.parse_with(_densities, "--density", density),
         console.parse_with(_blocks, "--block", block),
     )
-    check_results("--csv", csv, ())
-    check_folder("--tuning-logs", logs, "none")
-    check_plot(plot)
+    paths.check_results("--csv", csv, ())
+    paths.check_folder("--tuning-logs", logs, "none")
+    paths.check_plot(plot)
 
     from te_select.backends import machine  # noqa: PLC0415
     from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm

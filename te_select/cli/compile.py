@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import te_select
-from te_select.cli import console, models
+from te_select.cli import console, models, paths
 from te_select.cli.flags import with_groups
 from te_select.cli.manifest import describe, print_kernels, read_manifest
-from te_select.cli.paths import check_folder, check_output
 from te_select.cli.workloads import WorkloadsFlags, gather
+from te_select.operator.node import ModelNode
 from te_select.runtime.artifact import files
-
-if TYPE_CHECKING:
-    from te_select.frontends import ModelNode
 
 Output = Annotated[
     Path | None,
@@ -64,8 +61,8 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select compile --model model.onnx -o build/model.so
     """
-    output = check_output("-o", output)
-    check_folder("--tuning-logs", logs, "none")
+    output = paths.check_output("-o", output)
+    paths.check_folder("--tuning-logs", logs, "none")
     if static and static_object:
         raise console.UsageError("--static and --static-object are given; expected one of them")
     nodes: list[ModelNode] = []

@@ -17,16 +17,12 @@ _PACKAGES = {
     "te_select": ("te-select", "te-select-runtime"),
     "tvm": ("apache-tvm",),
     "tvm_ffi": ("apache-tvm-ffi",),
-    "numpy": ("numpy",),
-    "ml_dtypes": ("ml_dtypes",),
-    "torch": ("torch",),
-    "jax": ("jax",),
+    **{name: (name,) for name in ("numpy", "ml_dtypes", "torch", "jax")},
     "cupy": ("cupy-cuda12x", "cupy-cuda13x", "cupy"),
     "triton": ("triton",),
     "nvrtc": ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12"),
     "onnxruntime": ("onnxruntime", "onnxruntime-gpu"),
-    "openvino": ("openvino",),
-    "numexpr": ("numexpr",),
+    **{name: (name,) for name in ("openvino", "numexpr")},
 }
 _VARIABLES = ("AR", "CC", "OBJCOPY", "OMP_NUM_THREADS", *variables.KNOWN, "TMPDIR")
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from te_select import kinds
-from te_select.cli import console, models
+from te_select.cli import console, models, paths
 from te_select.cli.flags import with_groups
-from te_select.cli.manifest import describe, print_kernels, read_manifest
-from te_select.cli.paths import check_folder, check_library
-from te_select.cli.sbom import cyclonedx
+from te_select.cli.manifest import cyclonedx, describe, print_kernels, read_manifest
 from te_select.cli.workloads import WorkloadFlags, gather
 from te_select.errors import ArtifactError, SelectError
 from te_select.operator.access import access_pattern
@@ -77,15 +76,15 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         )
     if path is not None:
         console.no_meaning("beside a library", target=target, config=config)
-        path = check_library(path)
+        path = paths.check_library(path)
         if sbom:
             console.print_json(cyclonedx(path, read_manifest(path)))
             return
         document = _of_library(path)
-        document |= _loaded(path, document) if load else _here(path)
+        document |= _here(path, document["kernels"], load=load)
         code = _write_beside(path, document)
     else:
-        check_folder("--tuning-logs", logs, "none")
+        paths.check_folder("--tuning-logs", logs, "none")
         if not flags.given:
             raise console.UsageError(
                 "nothing to inspect is given; expected a library, --cond, --then and --else, or "
@@ -143,7 +142,7 @@ def _of_workload(
         path, one = folder / "kernel.so", resolve(target).name
         made = te_select.export([workload], path, one, console.tuning_logs(logs), config=knobs)
         document = _of_library(made)
-        document |= _loaded(made, document)
+        document |= _here(made, document["kernels"])
     del document["path"]
     return document
 
@@ -157,43 +156,33 @@ def _write_beside(path: Path, document: dict[str, Any]) -> int:
     return 0
 
 
-def _here(path: Path) -> dict[str, Any]:
-    """Whether the library would load here, or why not, and the level that would run."""
-    from te_select.runtime.call import loading  # noqa: PLC0415 - imports tvm_ffi
+def _here(path: Path, kernels: list[dict[str, Any]], *, load: bool = True) -> dict[str, Any]:
+    """Whether a library would load here, or why not, and the level that would run.
+
+    If it is loaded, also what it decides; this completes its kernels.
+    """
+    import te_select  # noqa: PLC0415 - imports tvm_ffi
+    from te_select.runtime.call import loading  # noqa: PLC0415 - as above
 
     try:
         manifest = stored.read(path).manifest
         found = loading.class_here(manifest, path)
         level = found.level_here(manifest.target)
-    except SelectError as error:
-        return {"loads_here": f"no: {error}", "in_effect": {}}
-    named = {"level_here": level} if "levels" in manifest.target else {}
-    return {"loads_here": _yes(found), "in_effect": {}, **named}
-
-
-def _yes(kernels: type[Kernel]) -> str:
-    """That a library loads here, and whether calls would fail all the same."""
-    why = kernels.calls_fail()
-    return f"yes, but calls fail: {why}" if why else "yes"
-
-
-def _loaded(path: Path, document: dict[str, Any]) -> dict[str, Any]:
-    """The same of a library that is loaded, and what it decides; completes its kernels."""
-    import te_select  # noqa: PLC0415 - imports tvm_ffi
-
-    try:
-        loaded = te_select.load(path)
+        loaded: Any = te_select.load(path) if load else {}
     except SelectError as error:
         return {"loads_here": f"no: {error}", "in_effect": {}}
     library = {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else loaded
-    for entry in document["kernels"]:
+    in_effect: Mapping[str, str] = {}
+    for entry in kernels if load else ():
         kernel = library[entry["symbol"]]
-        plan, leaf = kernel.plan(), _leaf(kernel)
+        plan, leaf, in_effect = kernel.plan(), _leaf(kernel), kernel.in_effect
         if leaf and "plain run" not in leaf and plan:  # only plain runs leave a side unread
             plan["looks_at_cond"] = False
         entry["here"] = {**plan, "leaf": leaf}
-    level = {"level_here": kernel.level} if len(kernel.levels) > 1 else {}
-    return {"loads_here": _yes(type(kernel)), "in_effect": dict(kernel.in_effect), **level}
+    named = {"level_here": level} if "levels" in manifest.target else {}
+    why = found.calls_fail()
+    loads = f"yes, but calls fail: {why}" if why else "yes"
+    return {"loads_here": loads, "in_effect": dict(in_effect), **named}
 
 
 def _leaf(kernel: Kernel) -> list[str]:

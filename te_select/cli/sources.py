@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from te_select.cli import models
+from te_select.cli import models, paths
 from te_select.cli.console import UsageError, check_known, no_meaning, parse_with
 from te_select.cli.manifest import read_manifest
-from te_select.cli.paths import check_library
 from te_select.cli.workloads import WorkloadsFlags, gather_named, read_json
 from te_select.operator import family
 from te_select.operator.broadcast import shown
@@ -108,7 +107,7 @@ def entries_of(
 
 
 def _kernels(library: Path) -> list[tuple[str, Workload]]:
-    kernels = read_manifest(check_library(library))["kernels"]
+    kernels = read_manifest(paths.check_library(library))["kernels"]
     return [(kernel["symbol"], Workload.from_json(kernel["workload"])) for kernel in kernels]
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from te_select.cli import console
-from te_select.cli.paths import check_library
+from te_select.cli import console, paths
 from te_select.operator import family
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def verify_command(
     for name in check or ():
         if name not in CHECKS:
             raise console.UsageError(f"--check {name!r} is not known; expected {', '.join(CHECKS)}")
-    path = check_library(path)
+    path = paths.check_library(path)
     chosen = _loaded(path, kernel, level)
     here, levels = chosen[0].level, chosen[0].levels
     results = []
