@@ -34,7 +34,7 @@ def test_cross_compiler_is_the_first_that_is_there(monkeypatch):
 
 def test_cc_is_taken_where_it_makes_code_for_the_target(monkeypatch):
     gcc = "aarch64-linux-gnu-gcc"
-    assert found_with(monkeypatch, gcc, cc="mine -O3") == ("mine", "-O3")
+    assert found_with(monkeypatch, gcc, "mine", cc="mine -O3") == ("mine", "-O3")
     assert found_with(monkeypatch, gcc, cc="cc") == (gcc,)
     assert found_with(monkeypatch, gcc, cc="'") == (gcc,)
 
