@@ -64,7 +64,7 @@ def show(title: str, ratio: float, asked: str) -> None:
 def handwritten() -> None:
     """Compare contiguous float32 with a select in C: non-temporal stores, equal threads."""
     operands = make_operands(flat(LARGE), HALF)
-    probe = roof.runner("select", [roof.probe_memory("select", LARGE)], LARGE, 1, threads())
+    probe = roof.runner([roof.probe_memory("select", LARGE)], LARGE, 1, threads())
     timed = take_turns(
         {"ours": call(te_select.compile(flat(LARGE)), operands), "C": lambda: probe(1)}, ROUNDS
     )
