@@ -14,6 +14,7 @@ be repeated up to where it stopped.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
@@ -84,9 +85,11 @@ def search(
             learn(found)
     worth = Worth(every, time_of)
     evolution = None
+    surprises = [1.0]
     while left and len(times) < trials:
         hopeful = sorted(left.values(), key=worth.predict)
-        promised = worth.predict(hopeful[0]) * times[space.effect(every[0])]
+        default = times[space.effect(every[0])]
+        promised = worth.predict(hopeful[0]) * default * statistics.median(surprises)
         if not patient and promised * GAIN > min(times.values()):
             return
         if evolution is None and evolves and len(every) > trials:
@@ -95,6 +98,9 @@ def search(
         found = batch(evolution.propose() if evolution else ()) or batch(hopeful[:BATCH])
         yield found
         learn(found)
+        # What only noise had promised, these did not keep.
+        told = ((times[space.effect(each)], worth.predict(each) * default) for each in found)
+        surprises += [took / said for took, said in told if took < math.inf and said < math.inf]
         if evolution:
             with forks.no_fork_during():
                 evolution.tell(time_of)

@@ -140,6 +140,18 @@ def test_search_ends_when_nothing_untried_promises_a_percent():
     assert any(c.unroll == 8 and c.piece == 4096 for c in both[first:])
 
 
+def test_search_ends_when_promises_of_noise_are_not_kept():
+    """Each trial of a single knob seems 5 % faster, and what is tried then is as slow as ever."""
+    every = Space(BIG, MODEL, 2).configs
+
+    def noisy(config):
+        return 1e-3 * (0.95 if len(changes(config, every[0])) == 1 else 1.0)
+
+    tried = list(itertools.chain.from_iterable(search(Space(BIG, MODEL, 2), 200, noisy)))
+    first = 1 + len(one_by_one(every)) + len(pairs_of_machine(every))
+    assert first < len(tried) < first + 3 * BATCH
+
+
 def test_configs_of_records_come_after_the_default_and_once():
     every = Space(BIG, MODEL).configs
     known = [every[-1], dataclasses.replace(every[0], piece=every[0].piece * 3)]
