@@ -21,7 +21,7 @@ def test_a_probe_does_the_work_it_is_timed_for(name: str, stream: int) -> None:
     memory = roof.probe_memory(name, elements)
     for k, array in enumerate(memory[-3:]):
         array[...] = np.arange(elements) + 1000 * k
-    roof.runner(name, [memory], elements, stream, 2)(1)
+    roof.runner([memory], elements, stream, 2)(1)
     want = np.where(memory[0] != 0, *memory[1:3]) if name == "select" else memory[0]
     np.testing.assert_array_equal(memory[-1], want)
 
@@ -38,9 +38,9 @@ def test_one_thread_and_all_are_probed_with_both_stores(
 ) -> None:
     asked: dict[Callable[[int], None], tuple[str, int, int]] = {}
 
-    def runner(name: str, _memory: Any, _elements: int, stream: int, count: int) -> Any:
+    def runner(memory: list[list[Any]], _elements: int, stream: int, count: int) -> Any:
         run = mock.Mock()
-        asked[run] = (name, stream, count)
+        asked[run] = ("copy" if len(memory[0]) == 2 else "select", stream, count)
         return run
 
     monkeypatch.setattr(roof, "threads", lambda: threads)
