@@ -21,7 +21,10 @@ _REMOVED = {
     "te_select.jax": "call jax.numpy.where",
     "te_select.onnx_reference": "run the model in ONNX Runtime, with te_select.onnxruntime",
     "te-select torch": "call te_select_where_call_on of the library of te-select where build",
-    "te-select verify --corpus": "tests/corpus of the repository runs corpus files",
+    **{
+        f"te-select verify --{flag}": "tests/corpus of the repository runs corpus files"
+        for flag in ("corpus", "case", "target")
+    },
 }  # in 0.3
 _Kind = TypeVar("_Kind", bound=Exception)
 _BETWEEN = ("te_select", "contextlib")  # packages of frames between a warning and the caller

@@ -39,7 +39,7 @@ def register(session_options: SessionOptions) -> None:
     Raises
     ------
     ArgumentError
-        If it is no ``onnxruntime.SessionOptions``.
+        If it is no ``onnxruntime.SessionOptions``, or the program has unregistered its provider.
     ToolchainError
         If onnxruntime is missing, is older than 1.24, or does not take the library.
     SelectError
@@ -57,6 +57,11 @@ def register(session_options: SessionOptions) -> None:
             f"session_options is {session_options!r}; expected an onnxruntime.SessionOptions"
         )
     if session_options in _registered:
+        if not _devices(onnxruntime, OURS):
+            raise ArgumentError(
+                "the provider of session_options was unregistered, and a session would crash; "
+                "expected new SessionOptions"
+            )
         return
     _register_library(onnxruntime)
     for name in (OURS, OF_CPU):

@@ -590,3 +590,16 @@ assert os.waitpid(child, 0)[1] == 0
 
 def test_process_ends_while_a_session_lives(path):
     in_a_process(path, "import builtins\nbuiltins.kept = session()\nselect(kept)\n")
+
+
+def test_options_whose_provider_was_unregistered_are_refused(path):
+    code = """
+options = onnxruntime.SessionOptions()
+ours.register(options)
+onnxruntime.unregister_execution_provider_library("TeSelectExecutionProvider")
+try:
+    ours.register(options)
+except te_select.ArgumentError as error:
+    print(error, file=sys.stderr)
+"""
+    assert "was unregistered" in in_a_process(path, code)

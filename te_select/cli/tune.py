@@ -271,8 +271,8 @@ def _print(
             print("te-select where build uses them" if is_own else "", end="\n" * is_own)
     if unsure:
         print(
-            f"{len(unsure)} of {len(records)} records are unreliable and will not be used; earlier "
-            "records are kept\nthe same command tries them again"
+            f"unsure: {len(unsure)} of {len(records)}, which will not be used; earlier records are "
+            "kept\nthe same command tries them again"
         )
     if rest:
         print(rest)

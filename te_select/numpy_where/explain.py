@@ -60,10 +60,15 @@ def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
     -------
     Explanation
         Which kernel, how many threads, and whether past the caches; or why the call is left.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the call would refuse out.
     """
     reason, number, threads, past_cache, by_tiles = extension.plan(cond, x, y, out)
     if reason == "out" or (reason == "promotion" and out is not None):
-        return _with(explain(cond, x, y), "then copied to out")
+        return _with(_checked(out, cond, x, y), "then copied to out")
     if reason == "kind of operand":
         return _of_objects(cond, x, y, out)
     if reason == "promotion":
@@ -78,6 +83,16 @@ def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
 
 def _with(found: Explanation, step: str) -> Explanation:
     return replace(found, steps=(*found.steps, step))
+
+
+def _checked(out: Any, cond: Any, x: Any, y: Any) -> Explanation:
+    """A call whose result is copied to out, if that can take it."""
+    numpy_rules.check_array(out)
+    found = explain(cond, x, y)
+    if not found.left:
+        one = np.empty((), np.result_type(*numpy_rules.as_sides(x, y)))
+        numpy_rules.check_out(out, np.broadcast_to(one, np.broadcast(cond, x, y).shape))
+    return found
 
 
 def _of_objects(*given: Any) -> Explanation:

@@ -78,12 +78,17 @@ def _where(*args: Any, out: Any = None) -> Any:
 
 def _into(out: Any, cond: Any, x: Any, y: Any) -> Any:
     """Write the result to an array that the C half does not write."""
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out is a {type(out).__name__}; expected an array")
+    check_array(out)
     result = _where(cond, x, y)
     check_out(out, result)
     np.copyto(out, result)
     return out
+
+
+def check_array(out: Any) -> None:
+    """Refuse an out that is no array of NumPy."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is a {type(out).__name__}; expected an array")
 
 
 def check_out(out: Any, result: Any) -> None:

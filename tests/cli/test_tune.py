@@ -36,7 +36,7 @@ def test_tune_says_where_others_used_the_cores(
     fake()
     result = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
     assert "unsure: other programs used 1.25 cores meanwhile; a config that" in result.stdout
-    said = "1 of 1 records are unreliable and will not be used; earlier records are kept\n"
+    said = "unsure: 1 of 1, which will not be used; earlier records are kept\n"
     assert said in result.stdout
     assert "\nthe same command tries them again\n" in result.stdout
     assert "\nrecorded in" not in result.stdout

@@ -1,6 +1,7 @@
 """te_select.where.explain says what a call would do, and does nothing."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -122,3 +123,12 @@ for each in (x, x[:1000]):
         ["2", "True", "1", "False"],
         ["2", "False", "1", "False"],
     ]
+
+
+@pytest.mark.parametrize("out", [np.empty(3), np.empty(4, np.int32), [0.0] * 4])
+def test_out_that_the_call_refuses_is_refused(out):
+    given = (np.ones(4, bool), np.zeros(4), np.ones(4))
+    with pytest.raises((TypeError, ValueError)) as of_call:
+        te_select.where(*given, out=out)
+    with pytest.raises(of_call.type, match=re.escape(str(of_call.value))):
+        te_select.where.explain(*given, out=out)

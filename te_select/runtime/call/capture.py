@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from te_select.errors import caught
+from te_select.errors import ArtifactError, caught, warn
+from te_select.runtime.artifact import atomic
 
 VARIABLE = "TE_SELECT_CAPTURE"
 EVERY = 64  # calls; a look at cond takes as long as some calls of 1,000 elements
@@ -129,26 +130,34 @@ def _note(seen: Seen, seconds: float, cond: Any, units: int) -> None:
 def _at_exit() -> None:
     if not vars(_at_exit).setdefault("done", False):
         vars(_at_exit)["done"] = True
-        atexit.register(_write)
+        atexit.register(_write, Path(os.environ[VARIABLE]).absolute())  # before it changes folders
 
 
-def _write() -> None:
-    """Add what was seen to the file."""
-    path = Path(os.environ[VARIABLE])
-    with path.open("a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        text = file.read()
-        whole = json.loads(text) if text else {"kernels": {}, "where": {}}
-        for name, own, units in (("kernels", _kernels, "calls"), ("where", _where, "elements")):
-            for key, seen in own.items():
-                told = whole[name].setdefault(key, {"sizes": {}})
-                share = seen[units] / seen["sampled"] if seen["sampled"] else 0.0
-                new = {units: seen[units], "seconds": seen.get("spent", 0.0) * share}
-                new |= {each: seen.get(each, 0) for each in ("conds", "true", "runs")}
-                told |= {each: told.get(each, 0) + value for each, value in new.items()}
-                for dim, (least, most) in seen.get("sizes", {}).items():
-                    before = told["sizes"].get(dim, (least, most))
-                    told["sizes"][dim] = [min(least, before[0]), max(most, before[1])]
-        file.truncate(0)
-        file.write(json.dumps(whole, indent=1))
+def _write(path: Path) -> None:
+    """Add what was seen to the file; a program that ends is only warned."""
+    try:
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            text = path.read_text() if path.exists() else ""
+            whole = json.loads(text) if text else {"kernels": {}, "where": {}}
+            _add(whole)
+            atomic.replace(path, json.dumps(whole, indent=1).encode())
+        finally:
+            os.close(folder)
+    except caught(OSError, ArtifactError, ValueError, KeyError, TypeError, AttributeError) as error:
+        warn(f"{VARIABLE} is {str(path)!r}, to which nothing could be added: {error!r}")
+
+
+def _add(whole: dict[str, Any]) -> None:
+    """Add what was seen to what the file says."""
+    for name, own, units in (("kernels", _kernels, "calls"), ("where", _where, "elements")):
+        for key, seen in own.items():
+            told = whole[name].setdefault(key, {"sizes": {}})
+            share = seen[units] / seen["sampled"] if seen["sampled"] else 0.0
+            new = {units: seen[units], "seconds": seen.get("spent", 0.0) * share}
+            new |= {each: seen.get(each, 0) for each in ("conds", "true", "runs")}
+            told |= {each: told.get(each, 0) + value for each, value in new.items()}
+            for dim, (least, most) in seen.get("sizes", {}).items():
+                before = told["sizes"].get(dim, (least, most))
+                told["sizes"][dim] = [min(least, before[0]), max(most, before[1])]

@@ -79,3 +79,30 @@ def test_kernels_of_where_are_counted_and_runs_add_up(run: Any, family: Path) ->
     again = run(1000)
     assert {each["elements"] for each in again["where"].values()} == {3000 * 1024}
     assert again["kernels"][key(KERNEL)]["calls"] == 1800
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("none/seen.json", None, "FileNotFoundError"),
+        ("seen.json", "{}", "KeyError('where')"),
+        ("seen.json", "{", "JSONDecodeError"),
+        (".", None, "IsADirectoryError"),
+    ],
+)
+def test_file_that_takes_nothing_is_one_warning_when_the_program_ends(
+    tmp_path: Path, name: str, text: str | None, why: str
+) -> None:
+    file = tmp_path / name
+    if text is not None:
+        file.write_text(text)
+    code = "import numpy as np, os\nfrom te_select import where\nos.chdir('/')\n"
+    code += "where(np.arange(9) > 3, np.ones(9), 0)\nprint('done')"
+    command, variables = [sys.executable, "-c", code], {**os.environ, "TE_SELECT_CAPTURE": name}
+    done = subprocess.run(
+        command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert "to which nothing could be added" in done.stderr and why in done.stderr
+    assert "Traceback" not in done.stderr
+    assert text is None or file.read_text() == text
