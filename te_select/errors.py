@@ -112,9 +112,7 @@ def warn(text: str) -> None:
         level, frame = level + 1, frame.f_back
     try:
         warnings.warn(text, RuntimeWarning, stacklevel=level)
-    except RuntimeWarning as error:
-        if error.args != (text,):  # of a signal handler
-            raise
+    except caught(RuntimeWarning) as error:
         warnings.showwarning(error, RuntimeWarning, frame.f_code.co_filename, frame.f_lineno)
 
 

@@ -6,7 +6,7 @@ import functools
 import os
 from pathlib import Path
 
-from te_select.errors import warn
+from te_select.errors import caught, warn
 
 KNOWN = (
     "TE_SELECT_CACHE_DIR",
@@ -56,7 +56,7 @@ def have_a_cache() -> None:
     """
     try:
         Path.home()
-    except RuntimeError:
+    except caught(RuntimeError):
         import tempfile  # noqa: PLC0415 - kept off the import path
 
         own = Path(tempfile.gettempdir(), f"te-select-{os.getuid()}")

@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
-from weakref import WeakSet
+from weakref import ref
 
 _MODULES = {
     "torch": ("Tensor", "te_select.numpy_where.torch_operator"),
@@ -20,7 +20,7 @@ by_type: dict[type, Callable[..., Any]] = {}
 
 They return None for other calls, which the function that `find` returns then does."""
 _all_calls: dict[type, Callable[..., Any]] = {}
-_no_tensors: WeakSet[type] = WeakSet()
+_no_tensors: set[ref[type]] = set()  # a WeakSet would lose a TypeError of a signal handler
 _asked: list[Any] = []  # the types of tensors that these were compared with
 
 
@@ -32,7 +32,7 @@ def find(values: Iterable[Any]) -> Callable[..., Any] | None:
     if kinds != _asked:
         _asked = kinds
         _no_tensors.clear()
-    given = [value for value in values if value is not None and type(value) not in _no_tensors]
+    given = [value for value in values if value is not None and ref(type(value)) not in _no_tensors]
     for value in given:
         if type(value) in _all_calls:
             return _all_calls[type(value)]
@@ -45,5 +45,6 @@ def find(values: Iterable[Any]) -> Callable[..., Any] | None:
             _all_calls.update(dict.fromkeys(found, in_kind))
             by_type.update(dict.fromkeys(found, getattr(module, "common_call", in_kind)))
             return in_kind
-    _no_tensors.update(type(v) for v in given if v.__class__ is type(v))  # no proxies
+    no_proxies = (type(v) for v in given if v.__class__ is type(v))
+    _no_tensors.update(ref(kind, _no_tensors.discard) for kind in no_proxies)
     return None

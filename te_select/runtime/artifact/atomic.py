@@ -66,7 +66,7 @@ def check_folder(path: Path) -> None:
         If it cannot.
     """
     folder = files.check_parent(path)
-    with _explained(path), _temporary(folder / path.name, b"", None):
+    with _explained(path), _temporary(folder / path.name, None, None):
         pass
 
 
@@ -109,8 +109,8 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _temporary(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
-    """A file beside ``path`` with these bytes, on the disk, locked while this process lives."""
+def _temporary(path: Path, data: bytes | None, mode: int | None) -> Iterator[Path]:
+    """A file beside ``path``, locked while this process lives; with bytes, if any, on the disk."""
     if mode is None:
         mode = _EXECUTABLE if path.suffix == ".so" else _ORDINARY
     # Its name is not made of the path's, which may be as long as a name can be.
@@ -118,10 +118,11 @@ def _temporary(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
         path.parent, lambda new: os.open(new, scratch.NEW, mode), scratch.HIDDEN
     )
     try:
-        with os.fdopen(os.dup(handle), "wb") as file:  # closed before it is renamed, and may fail
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
+        if data is not None:
+            with os.fdopen(os.dup(handle), "wb") as file:  # closed before the rename, and may fail
+                file.write(data)
+                file.flush()
+                os.fsync(handle)
         yield name
     finally:
         with suppress(OSError):
