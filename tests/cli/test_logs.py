@@ -1,10 +1,6 @@
 """``te-select logs``: what it shows of records, copies and drops."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +13,7 @@ from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
 
 
-def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path: Path, fake: Any) -> None:
+def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):
     tuned(tmp_path, fake)
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
     assert (row["record"], row["trials"] > 0) == ("w4_1024cte", True)
@@ -33,7 +29,7 @@ def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path: Path, fake: Any) -> No
     assert "w4_1024cte" in result.stdout
 
 
-def test_record_that_cannot_be_used_is_named_in_text_and_json(tmp_path: Path, fake: Any) -> None:
+def test_record_that_cannot_be_used_is_named_in_text_and_json(tmp_path, fake):
     tuned(tmp_path, fake)
     for name in (log.RECORDS, log.SESSIONS):
         path = tmp_path / TARGET / name
@@ -48,7 +44,7 @@ def test_record_that_cannot_be_used_is_named_in_text_and_json(tmp_path: Path, fa
 
 
 @on_x86_64
-def test_logs_best_says_what_compile_would_take(tmp_path: Path, fake: Any) -> None:
+def test_logs_best_says_what_compile_would_take(tmp_path, fake):
     tuned(tmp_path, fake)
     near = ["--cond", "1025", "--then", "1025", "--else", "1025"]
     (found,) = run_json("logs", "best", *near, *ON, "--tuning-logs", tmp_path)
@@ -61,7 +57,7 @@ def test_logs_best_says_what_compile_would_take(tmp_path: Path, fake: Any) -> No
     assert "w4_1024cte" in run("logs", "best", *near, *ON, "--tuning-logs", tmp_path).stdout
 
 
-def test_logs_travel_by_export_and_import(tmp_path: Path, fake: Any) -> None:
+def test_logs_travel_by_export_and_import(tmp_path, fake):
     tuned(tmp_path / "a", fake)
     exported = run_json("logs", "export", tmp_path / "b", "--tuning-logs", tmp_path / "a")
     assert exported["taken"] == [f"{TARGET}/w4_1024cte"]
@@ -72,7 +68,7 @@ def test_logs_travel_by_export_and_import(tmp_path: Path, fake: Any) -> None:
     assert read[0] == read[1] == read[2]
 
 
-def test_logs_prune_says_what_is_gone(tmp_path: Path, fake: Any) -> None:
+def test_logs_prune_says_what_is_gone(tmp_path, fake):
     tuned(tmp_path, fake)
     assert run("logs", "prune", "--tuning-logs", tmp_path).stdout == "nothing to drop\n"
     with (tmp_path / TARGET / log.RECORDS).open("a") as file:
@@ -91,7 +87,7 @@ def test_logs_prune_says_what_is_gone(tmp_path: Path, fake: Any) -> None:
         ["prune", "--tuning-logs", "missing"],
     ],
 )
-def test_missing_folder_exits_2_with_one_line(args: list[str]) -> None:
+def test_missing_folder_exits_2_with_one_line(args):
     result = run("logs", *args)
     assert result.exit_code == 2
     assert "'missing' is no folder; expected one" in result.stderr
@@ -107,21 +103,19 @@ def test_missing_folder_exits_2_with_one_line(args: list[str]) -> None:
         (["drop"], "expected one of list, best, export, import, prune"),
     ],
 )
-def test_bad_usage_of_logs_exits_2(args: list[str], message: str) -> None:
+def test_bad_usage_of_logs_exits_2(args, message):
     result = run("logs", *args)
     assert result.exit_code == 2, result.output
     assert message in result.stderr
 
 
-def test_logs_best_without_records_is_the_default() -> None:
+def test_logs_best_without_records_is_the_default():
     (found,) = run_json("logs", "best", *FLAGS, "--tuning-logs", "none")
     assert found["origin"] == "default"
     assert "records were not to be used" in found["why"]
 
 
-def test_json_says_why_a_record_is_unsure(
-    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_says_why_a_record_is_unsure(tmp_path, fake, monkeypatch):
     monkeypatch.setattr(cores.Watch, "others", lambda _: 1.25)
     tuned(tmp_path, fake)
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
@@ -129,9 +123,7 @@ def test_json_says_why_a_record_is_unsure(
     assert row["unsure"].startswith("other programs used 1.25 cores meanwhile")
 
 
-def test_import_and_prune_change_ones_own_folder_by_default(
-    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_import_and_prune_change_ones_own_folder_by_default(tmp_path, fake, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     tuned(tmp_path / "theirs", fake)
     own = tmp_path / "home" / "te-select" / "tuning_logs"

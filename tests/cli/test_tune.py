@@ -1,11 +1,8 @@
 """``te-select tune``: what it prints and records, and its exit codes."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,9 +26,7 @@ from tests.support.tuning_records import of_another_tvm
 V4 = resolve(TARGET)
 
 
-def test_tune_says_where_others_used_the_cores(
-    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tune_says_where_others_used_the_cores(tmp_path, fake, monkeypatch):
     monkeypatch.setattr(cores.Watch, "others", lambda _: 1.25)
     fake()
     result = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
@@ -48,7 +43,7 @@ def test_tune_says_where_others_used_the_cores(
     assert document["busy_cores"] == 0.25  # of the one that was measured
 
 
-def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> None:
+def test_tune_prints_what_it_found_and_records_it(tmp_path, fake):
     fake()
     result = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
     assert result.exit_code == 0, result.output
@@ -61,9 +56,7 @@ def test_tune_prints_what_it_found_and_records_it(tmp_path: Path, fake: Any) -> 
 
 
 @on_x86_64
-def test_unsure_record_is_told_of_wherever_it_is_asked_for(
-    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unsure_record_is_told_of_wherever_it_is_asked_for(tmp_path, fake, monkeypatch):
     monkeypatch.setattr(cores.Watch, "others", lambda _: 1.25)
     tuned(tmp_path, fake)
     logs = [*FLAGS, *ON, "--tuning-logs", tmp_path]
@@ -77,7 +70,7 @@ def test_unsure_record_is_told_of_wherever_it_is_asked_for(
 
 
 @on_x86_64
-def test_record_of_a_default_that_won_says_so_everywhere(tmp_path: Path, fake: Any) -> None:
+def test_record_of_a_default_that_won_says_so_everywhere(tmp_path, fake):
     fake(flat)
     logs = [*ON, "--tuning-logs", tmp_path]
     assert "the default won" in run("tune", *FLAGS, "--trials", "80", *logs).stdout
@@ -90,7 +83,7 @@ def test_record_of_a_default_that_won_says_so_everywhere(tmp_path: Path, fake: A
 
 
 @on_x86_64
-def test_inspect_says_whether_records_were_looked_at(tmp_path: Path, fake: Any) -> None:
+def test_inspect_says_whether_records_were_looked_at(tmp_path, fake):
     tuned(tmp_path / "logs", fake)
     library = tmp_path / "mask.so"
     for logs, why in (
@@ -102,9 +95,7 @@ def test_inspect_says_whether_records_were_looked_at(tmp_path: Path, fake: Any) 
         assert why in run("inspect", library).stdout
 
 
-def test_busy_cores_of_a_run_are_the_most_of_what_it_measured(
-    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_busy_cores_of_a_run_are_the_most_of_what_it_measured(tmp_path, fake, monkeypatch):
     said = iter([0.29, 0.1, 0.2, 0.05])
     monkeypatch.setattr(cores.Watch, "others", lambda _: next(said))
     flags = [
@@ -120,7 +111,7 @@ def test_busy_cores_of_a_run_are_the_most_of_what_it_measured(
     assert document["busy_cores"] == 0.2
 
 
-def test_roof_is_that_of_the_machine_that_measures(tmp_path: Path, fake: Any) -> None:
+def test_roof_is_that_of_the_machine_that_measures(tmp_path, fake):
     """This machine's says nothing of a fleet's, nor of a record from before."""
     for runner, fresh, roof in (
         ("rpc://tracker:9190/kind", True, None),
@@ -150,11 +141,11 @@ def test_roof_is_that_of_the_machine_that_measures(tmp_path: Path, fake: Any) ->
         ('{"kind": "llvm", "mcpu": "a"}', "local", [('{"kind": "llvm", "mcpu": "a"}', "local")]),
     ],
 )
-def test_list_of_targets_is_a_session_each(text: str, runner: str, expected: Any) -> None:
+def test_list_of_targets_is_a_session_each(text, runner, expected):
     assert tune_module._targets(text, runner) == expected
 
 
-def test_each_target_has_records_of_its_own(tmp_path: Path, fake: Any) -> None:
+def test_each_target_has_records_of_its_own(tmp_path, fake):
     fake()
     both = ["--target", f"x86-64-v3,{TARGET}", "--trials", "2", "--tuning-logs", tmp_path]
     document = run_json("tune", *FLAGS, *both)
@@ -165,9 +156,7 @@ def test_each_target_has_records_of_its_own(tmp_path: Path, fake: Any) -> None:
     }
 
 
-def test_what_is_near_the_roof_is_passed_over_and_exits_0(
-    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_near_the_roof_is_passed_over_and_exits_0(tmp_path, fake, monkeypatch):
     fake()
     monkeypatch.setattr(agenda, "roof_of", lambda *_: 1.6e12)
     args = ["tune", "--workload", json.dumps(BIG.to_json()), *ON, "--tuning-logs", tmp_path]
@@ -181,7 +170,7 @@ def test_what_is_near_the_roof_is_passed_over_and_exits_0(
     assert (tmp_path / TARGET / log.RECORDS).exists()
 
 
-def test_time_that_is_over_leaves_the_rest_to_the_next_run(tmp_path: Path, fake: Any) -> None:
+def test_time_that_is_over_leaves_the_rest_to_the_next_run(tmp_path, fake):
     fake()
     args = ["tune", *FLAGS, *ON, "--trials", "2", "--tuning-logs", tmp_path]
     (first,) = run_json(*args, "--minutes", "0")["workloads"]
@@ -190,7 +179,7 @@ def test_time_that_is_over_leaves_the_rest_to_the_next_run(tmp_path: Path, fake:
     assert second["record"]["trials"] == 2
 
 
-def test_knobs_are_told_and_drawn(tmp_path: Path, fake: Any) -> None:
+def test_knobs_are_told_and_drawn(tmp_path, fake):
     fake()
     args = ["tune", *FLAGS, *ON, "--tuning-logs", tmp_path, "--plot", tmp_path / "knobs.svg"]
     result = run(*args, "--trials", "80", "--keep-trials", "--patient")
@@ -205,7 +194,7 @@ def test_knobs_are_told_and_drawn(tmp_path: Path, fake: Any) -> None:
     assert (tmp_path / "knobs.svg").stat().st_size > 1000
 
 
-def test_ranges_of_sizes_are_those_of_the_names(tmp_path: Path, fake: Any) -> None:
+def test_ranges_of_sizes_are_those_of_the_names(tmp_path, fake):
     measurer = fake()
     flags = ["--cond", "b,1", "--then", "b,512", "--else", "", "--size", "b=3:300"]
     args = ["tune", *flags, *ON, "--trials", "2", "--tuning-logs", tmp_path]
@@ -238,7 +227,7 @@ OF_WORKLOADS = {
 """Flags for which the command of a record has ``--workload``, or nothing: it is of one workload."""
 
 
-def test_recorded_command_has_every_flag_that_was_given(tmp_path: Path, fake: Any) -> None:
+def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
     text = json.dumps(SMALL.to_json())
     given: dict[str, tuple[str, ...]] = {
         "--workload": (text,),
@@ -274,13 +263,13 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path: Path, fake: An
     assert read(recorded[2:]) == read(words)
 
 
-def test_recorded_command_has_no_flag_that_was_not_given(tmp_path: Path, fake: Any) -> None:
+def test_recorded_command_has_no_flag_that_was_not_given(tmp_path, fake):
     tuned(tmp_path, fake)
     (entry,) = log.read(tmp_path / TARGET).entries
     assert not {"--jobs", "--force", "--keep-trials"} & set(shlex.split(entry.session["command"]))
 
 
-def test_second_run_measures_nothing(tmp_path: Path, fake: Any) -> None:
+def test_second_run_measures_nothing(tmp_path, fake):
     first = tuned(tmp_path, fake)["workloads"][0]
     measurer = fake()
     again = run_json("tune", *FLAGS, *ON, "--tuning-logs", tmp_path)["workloads"][0]
@@ -289,7 +278,7 @@ def test_second_run_measures_nothing(tmp_path: Path, fake: Any) -> None:
     assert again["record"] == first["record"]
 
 
-def test_suite_is_tuned_by_name_and_tells_fresh_records(tmp_path: Path, fake: Any) -> None:
+def test_suite_is_tuned_by_name_and_tells_fresh_records(tmp_path, fake):
     fake()
     common = [*ON, "--trials", "2", "--tuning-logs", tmp_path]
     run("tune", "--only", "scalar", *common)
@@ -298,7 +287,7 @@ def test_suite_is_tuned_by_name_and_tells_fresh_records(tmp_path: Path, fake: An
     assert found == [("scalar", False), ("scalar-sides", True), ("scalar-cond", True)]
 
 
-def test_all_workloads_of_a_library_are_tuned(tmp_path: Path, fake: Any) -> None:
+def test_all_workloads_of_a_library_are_tuned(tmp_path, fake):
     shapes = [(), (5,), ("n",)]
     library = te_select.export([Workload(s, s, ()) for s in shapes], tmp_path / "lib.so")
     measurer = fake()
@@ -309,7 +298,7 @@ def test_all_workloads_of_a_library_are_tuned(tmp_path: Path, fake: Any) -> None
     assert len({candidate.workload for candidate in measurer.measured}) == 3
 
 
-def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path: Path, fake: Any) -> None:
+def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path, fake):
     fake(lambda candidate: None if candidate.workload == FEW else by_unroll(candidate))
     items = [json.dumps(workload.to_json()) for workload in (FEW, Workload((9,), (9,), ()))]
     args = ["tune", "--workload", items[0], "--workload", items[1], *ON, "--trials", "2"]
@@ -323,7 +312,7 @@ def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path: Path, fake: A
     assert "the default config failed" in text.stdout
 
 
-def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path, fake: Any) -> None:
+def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path, fake):
     fake(stop_after=20)
     args = [
         "tune",
@@ -350,14 +339,14 @@ def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path, fake: A
     assert "24 trials taken over from an earlier run" in last.stdout
 
 
-def test_interrupt_before_the_first_trial_says_so_too(tmp_path: Path, fake: Any) -> None:
+def test_interrupt_before_the_first_trial_says_so_too(tmp_path, fake):
     fake(stop_after=0)
     result = run("tune", *FLAGS, *ON, "--tuning-logs", tmp_path)
     assert result.exit_code == 130
     assert "interrupted: 0 of 1 workloads have a record; the same command" in result.stdout
 
 
-def test_record_of_another_te_select_is_tuned_again(tmp_path: Path, fake: Any) -> None:
+def test_record_of_another_te_select_is_tuned_again(tmp_path, fake):
     tuned(tmp_path, fake)
     for name in (log.RECORDS, log.SESSIONS):
         path = tmp_path / TARGET / name
@@ -374,9 +363,7 @@ def test_record_of_another_te_select_is_tuned_again(tmp_path: Path, fake: Any) -
     assert "the knobs differ" in gone
 
 
-def test_broken_measuring_prints_what_was_tuned_and_exits_1(
-    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monkeypatch):
     measurer = fake()
     items = [json.dumps(workload.to_json()) for workload in (FEW, Workload((9,), (9,), ()))]
 
@@ -430,14 +417,14 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(
         ([*FLAGS, "--cond-file", "nix.npy"], "'nix.npy' is no file; expected a .npy"),
     ],
 )
-def test_bad_usage_of_tune_exits_2(tmp_path: Path, args: list[str], message: str) -> None:
+def test_bad_usage_of_tune_exits_2(tmp_path, args, message):
     result = run("tune", *args, "--tuning-logs", tmp_path)
     assert result.exit_code == 2, result.output
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
 
 
-def test_folder_in_the_place_of_a_library_exits_2(tmp_path: Path) -> None:
+def test_folder_in_the_place_of_a_library_exits_2(tmp_path):
     (tmp_path / "x.so").mkdir()
     result = run("tune", "--library", tmp_path / "x.so", "--tuning-logs", tmp_path)
     assert result.exit_code == 2, result.output
@@ -450,9 +437,7 @@ def seen(seconds: float, share: float, length: int, **sizes: list[int]) -> dict[
     return {"seconds": seconds, **conds, "runs": 1000, "sizes": sizes}
 
 
-def test_what_a_program_asked_for_is_tuned_with_its_conds(
-    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_program_asked_for_is_tuned_with_its_conds(tmp_path, fake, monkeypatch):
     named = Workload(("n",), ("n",), ("n",))
     whole = {
         "kernels": {
@@ -495,9 +480,7 @@ def test_what_a_program_asked_for_is_tuned_with_its_conds(
         (None, "seen.json is missing; expected what a program wrote"),
     ],
 )
-def test_file_that_is_no_capture_exits_2(
-    tmp_path: Path, text: str | bytes | None, said: str
-) -> None:
+def test_file_that_is_no_capture_exits_2(tmp_path, text, said):
     file = tmp_path / "seen.json"
     if text is not None:
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -515,9 +498,7 @@ def test_file_that_is_no_capture_exits_2(
         (["--runner", "rpc://127.0.0.1:9/zen5"], "expected python -m tvm.exec.rpc_tracker"),
     ],
 )
-def test_what_cannot_work_exits_1_with_one_line(
-    tmp_path: Path, args: list[str], message: str
-) -> None:
+def test_what_cannot_work_exits_1_with_one_line(tmp_path, args, message):
     folder = [] if "--tuning-logs" in args else ["--tuning-logs", tmp_path]
     result = run("tune", *FLAGS, *folder, *args)
     assert result.exit_code == 1, result.output
@@ -526,7 +507,7 @@ def test_what_cannot_work_exits_1_with_one_line(
 
 
 @on_x86_64
-def test_compile_and_inspect_say_which_record_and_why(tmp_path: Path, fake: Any) -> None:
+def test_compile_and_inspect_say_which_record_and_why(tmp_path, fake):
     tuned(tmp_path, fake)
     flags = [*FLAGS, *ON, "--tuning-logs", tmp_path]
     document = run_json("compile", *flags, "-o", tmp_path / "mask.so")
@@ -537,7 +518,7 @@ def test_compile_and_inspect_say_which_record_and_why(tmp_path: Path, fake: Any)
     assert without["kernels"][0]["origin"] == "default"
 
 
-def test_old_records_that_still_win_are_taken_over(tmp_path: Path, fake: Any) -> None:
+def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
     items = [json.dumps(w.to_json()) for w in (SMALL, Workload((4096,), (4096,), (4096,)))]
     args = ["tune", "--workload", items[0], "--workload", items[1], *ON]
     fake()
@@ -564,7 +545,7 @@ def test_old_records_that_still_win_are_taken_over(tmp_path: Path, fake: Any) ->
     assert text.exit_code == 2 and "leave the workloads out" in text.stderr
 
 
-def test_help_lists_the_options_by_groups() -> None:
+def test_help_lists_the_options_by_groups():
     text = run("tune", "--help").stdout
     heads = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
     assert heads == ["Which workloads:", "Where:", "How long:", "Trials:", "Options:"]
@@ -581,18 +562,14 @@ def test_help_lists_the_options_by_groups() -> None:
         (["--runner", "rpc://tracker:9190/kind"], False),
     ],
 )
-def test_profile_of_this_machine_is_measured_first(
-    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch, flags: list[str], asked: bool
-) -> None:
+def test_profile_of_this_machine_is_measured_first(tmp_path, fake, monkeypatch, flags, asked):
     fake()
     monkeypatch.setattr(runners, "measure_profile", lambda: "the profile was measured")
     result = run("tune", *FLAGS, "--trials", "1", "--tuning-logs", tmp_path, *flags)
     assert result.stdout.startswith("the profile was measured\n") is asked
 
 
-def test_function_measures_the_profile_if_asked(
-    tmp_path: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_function_measures_the_profile_if_asked(tmp_path, fake, monkeypatch):
     asked: list[bool] = []
     fake()
     monkeypatch.setattr(tune, "measure_profile", lambda: asked.append(True))

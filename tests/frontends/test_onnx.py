@@ -109,10 +109,7 @@ def test_size_that_is_the_sum_of_two_is_not_known(tmp_path):
         Y,
     ]
     found = only(read(model(nodes, inputs), tmp_path))
-    assert (found.status, found.reason) == (
-        "dispatched",
-        "dim 1 of then is known only at the call",
-    )
+    assert (found.status, found.reason) == ("dispatched", "dim 1 of then is known only at the call")
     assert (found.cond_shape, found.then_shape) == (("batch", "sequence_past"), ("batch", "?"))
     assert found.dims == {"batch": "batch", "sequence_past": "sequence + past"}
 

@@ -1,7 +1,5 @@
 """The user's own records and the shipped ones; and records that were edited by hand."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

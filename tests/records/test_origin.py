@@ -1,7 +1,5 @@
 """How far patterns lie apart, and the words of a record's origin."""
 
-from __future__ import annotations
-
 import pytest
 
 from te_select import Workload
@@ -22,14 +20,12 @@ from te_select.records.origin import explain, outcome, ratio
         ("w4_8ct_0t", "w4_8ct_512t", None),
     ],
 )
-def test_patterns_are_apart_by_the_product_of_all_loops(
-    one: str, other: str, factor: float | None
-) -> None:
+def test_patterns_are_apart_by_the_product_of_all_loops(one, other, factor):
     patterns = AccessPattern.from_key(one), AccessPattern.from_key(other)
     assert ratio(*patterns) == ratio(*reversed(patterns)) == factor
 
 
-def test_named_extent_is_near_to_every_size() -> None:
+def test_named_extent_is_near_to_every_size():
     named = access_pattern(Workload(("n", 1), ("n", 512), ()))
     assert ratio(named, AccessPattern.from_key("w4_8ct_1024t")) == 2.0
 
@@ -44,13 +40,11 @@ def test_named_extent_is_near_to_every_size() -> None:
         (1e-3, {"trials": 9}, ""),
     ],
 )  # fmt: skip
-def test_words_say_what_a_session_has_found(
-    seconds: float, session: dict[str, object], words: str
-) -> None:
+def test_words_say_what_a_session_has_found(seconds, session, words):
     assert outcome(seconds, session) == words
 
 
-def test_nearest_record_is_explained_by_distance_and_size() -> None:
+def test_nearest_record_is_explained_by_distance_and_size():
     workload = Workload((8, 1), (8, 512), ())
     assert explain("znver5", workload, 4.0, "found") == (
         "tuned for znver5 with the same loops and element width, 4 times apart in size (4,096 "
@@ -62,6 +56,6 @@ def test_nearest_record_is_explained_by_distance_and_size() -> None:
     )
 
 
-def test_own_record_is_explained_by_its_target() -> None:
+def test_own_record_is_explained_by_its_target():
     workload = Workload((8,), (8,), ())
     assert explain("znver5", workload, None, "") == "this access pattern was tuned for znver5"

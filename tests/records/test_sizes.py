@@ -1,7 +1,5 @@
 """The sizes by which records of workloads with named dims are found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

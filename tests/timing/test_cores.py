@@ -1,7 +1,5 @@
 """How many threads a contestant may use, and how busy other programs keep the cores."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -27,9 +25,7 @@ from tests.support.machines import needs_times
         (None, None, None),
     ],
 )
-def test_own_thread_number_comes_before_openmps(
-    ours: str | None, openmp: str | None, threads: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_own_thread_number_comes_before_openmps(ours, openmp, threads, monkeypatch):
     for name, value in (("TE_SELECT_NUM_THREADS", ours), ("OMP_NUM_THREADS", openmp)):
         if value is None:
             monkeypatch.delenv(name, raising=False)
@@ -38,7 +34,7 @@ def test_own_thread_number_comes_before_openmps(
     assert cores.threads() == (threads or len(os.sched_getaffinity(0)))
 
 
-def test_others_are_counted_in_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_others_are_counted_in_cores(monkeypatch):
     import psutil
 
     monkeypatch.setattr(psutil, "cpu_percent", lambda interval: 25.0)
@@ -59,7 +55,7 @@ def others(*loads: list[Load]) -> float:
 
 
 @pytest.mark.usefixtures("counted")
-def test_other_programs_are_counted_and_the_own_work_is_not() -> None:
+def test_other_programs_are_counted_and_the_own_work_is_not():
     assert others([Load(0, 10, 4)], [Load(2, 13, 5)]) == pytest.approx(1.0)
 
 
@@ -68,24 +64,20 @@ def test_other_programs_are_counted_and_the_own_work_is_not() -> None:
     ("cpus", "limits", "cores_of_others"),
     [(8, ["4", ""], 1.0), (8, ["", "4,2"], 1.0), (8, [None, None], 5.0), (2, ["4", ""], 5.0)],
 )
-def test_cores_to_spare_do_not_count(
-    cpus: int, limits: list[str | None], cores_of_others: float
-) -> None:
+def test_cores_to_spare_do_not_count(cpus, limits, cores_of_others):
     now = Load.read(10.0, 70.0, 20.0, cpus, limits)
     assert others([Load()], [now]) == pytest.approx(cores_of_others)
 
 
 @pytest.mark.usefixtures("counted")
-def test_busiest_of_several_machines_counts() -> None:
+def test_busiest_of_several_machines_counts():
     idle, busy = Load(10, 11, 11), Load(10, 25, 10)
     assert others([Load()], [idle, busy, Load()]) == pytest.approx(1.5)
     assert others([], []) == 0.0
 
 
 @needs_times
-def test_load_of_this_machine_counts_this_process_and_its_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_load_of_this_machine_counts_this_process_and_its_limit(monkeypatch):
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
     before = time.process_time()
     load = cores.here()
@@ -94,7 +86,7 @@ def test_load_of_this_machine_counts_this_process_and_its_limit(
 
 
 @pytest.mark.usefixtures("counted")
-def test_time_of_children_that_have_ended_is_our_own() -> None:
+def test_time_of_children_that_have_ended_is_our_own():
     """Compilers end before they are counted; as other programs they would make records unsure."""
     burn = "import time\nwhile time.process_time() < 0.3: pass"
     before = cores.here()

@@ -1,10 +1,5 @@
 """Operands for timing: aligned arrays, and masks of a density and a block length."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -15,7 +10,7 @@ from tests.support import strategies as s
 
 @pytest.mark.parametrize("density", [0, 1, 50, 100])
 @pytest.mark.parametrize("block", [1, 64, 4096])
-def test_a_mask_has_its_density_and_blocks(density: float, block: int) -> None:
+def test_a_mask_has_its_density_and_blocks(density, block):
     mask = Mask(density, block).draw(np.random.default_rng(0), 2000 * block + 7)
     assert mask.shape == (2000 * block + 7,)
     assert 100 * mask.mean() == pytest.approx(density, abs=5)
@@ -23,7 +18,7 @@ def test_a_mask_has_its_density_and_blocks(density: float, block: int) -> None:
     assert (whole == whole[:, :1]).all()
 
 
-def test_mask_of_a_file_is_what_the_file_holds(tmp_path: Path) -> None:
+def test_mask_of_a_file_is_what_the_file_holds(tmp_path):
     path = tmp_path / "mask.npy"
     np.save(path, np.tri(5, dtype=bool))
     mask = Mask(file=str(path))
@@ -44,7 +39,7 @@ def test_mask_of_a_file_is_what_the_file_holds(tmp_path: Path) -> None:
         (lambda path: None, "cannot be read: No such file or directory"),
     ],
 )
-def test_file_that_is_no_mask_is_refused(tmp_path: Path, make: Any, message: str) -> None:
+def test_file_that_is_no_mask_is_refused(tmp_path, make, message):
     path = tmp_path / "mask.npy"
     make(path)
     with pytest.raises(ValueError, match=message):
@@ -52,7 +47,7 @@ def test_file_that_is_no_mask_is_refused(tmp_path: Path, make: Any, message: str
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "bfloat16", "float8_e5m2", "complex128"])
-def test_operands_begin_on_a_page_and_hold_valid_values(dtype: str) -> None:
+def test_operands_begin_on_a_page_and_hold_valid_values(dtype):
     workload = te_select.Workload((5, 1), (5, 3), (), dtype)
     operands = make_operands(workload, Mask())
     arrays = (operands.cond, operands.then, operands.else_, operands.out)
@@ -63,14 +58,14 @@ def test_operands_begin_on_a_page_and_hold_valid_values(dtype: str) -> None:
         assert operands.then.view(np.uint8).max() <= 1
 
 
-def test_aligned_operands_broadcast_as_the_rule_says() -> None:
+def test_aligned_operands_broadcast_as_the_rule_says():
     workload = te_select.Workload((3,), (2, 3, 4), (3, 1), "int32", "pdpd", 1)
     operands = make_operands(workload, Mask())
     want = s.expected(workload, operands.cond, operands.then, operands.else_)
     assert np.array_equal(s.as_bytes(np.where(*operands.aligned())), want)
 
 
-def test_sets_differ_and_a_seed_makes_the_same_again() -> None:
+def test_sets_differ_and_a_seed_makes_the_same_again():
     workload = te_select.Workload((100,), (100,), (100,))
     first, again, second = (make_operands(workload, Mask(), seed) for seed in (0, 0, 1))
     for name in ("cond", "then", "else_"):
@@ -79,7 +74,7 @@ def test_sets_differ_and_a_seed_makes_the_same_again() -> None:
     assert first.then.tobytes() != first.else_.tobytes()
 
 
-def test_merged_operands_have_an_axis_per_loop_they_move() -> None:
+def test_merged_operands_have_an_axis_per_loop_they_move():
     workload = te_select.Workload((2, 1, 3), (2, 5, 3), (5, 1), "complex128")
     pattern, arrays = make_operands(workload, Mask()).merged()
     assert [loop.movers for loop in pattern.loops] == ["ct", "te", "ct", "te"]
@@ -87,5 +82,5 @@ def test_merged_operands_have_an_axis_per_loop_they_move() -> None:
     assert [array.dtype.itemsize for array in arrays] == [1, 8, 8, 8]
 
 
-def test_a_block_longer_than_cond_is_one_block() -> None:
+def test_a_block_longer_than_cond_is_one_block():
     assert len(set(Mask(block=10**30).draw(np.random.default_rng(0), 100))) == 1

@@ -1,7 +1,5 @@
 """The probes of the roof."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -16,7 +14,7 @@ from tests.support.clock import Clock
 
 @pytest.mark.parametrize("name", ["copy", "select"])
 @pytest.mark.parametrize("stream", [0, 1])
-def test_a_probe_does_the_work_it_is_timed_for(name: str, stream: int) -> None:
+def test_a_probe_does_the_work_it_is_timed_for(name, stream):
     elements = 5 * LINE
     memory = roof.probe_memory(name, elements)
     for k, array in enumerate(memory[-3:]):
@@ -26,16 +24,14 @@ def test_a_probe_does_the_work_it_is_timed_for(name: str, stream: int) -> None:
     np.testing.assert_array_equal(memory[-1], want)
 
 
-def test_probes_move_about_as_many_bytes_as_the_workload() -> None:
+def test_probes_move_about_as_many_bytes_as_the_workload():
     for probe in roof.probes(1_000_000, 3).values():
         assert probe.bytes == pytest.approx(1_000_000, rel=0.01)
         probe.call()
 
 
 @pytest.mark.parametrize(("threads", "counts"), [(5, {1, 5}), (1, {1})])
-def test_one_thread_and_all_are_probed_with_both_stores(
-    threads: int, counts: set[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_thread_and_all_are_probed_with_both_stores(threads, counts, monkeypatch):
     asked: dict[Callable[[int], None], tuple[str, int, int]] = {}
 
     def runner(memory: list[list[Any]], _elements: int, stream: int, count: int) -> Any:
@@ -56,9 +52,7 @@ def test_one_thread_and_all_are_probed_with_both_stores(
 
 
 @pytest.mark.parametrize(("sets", "repeats"), [(1, 7), (3, 1)])
-def test_memory_that_is_to_be_cold_is_used_once_a_call(
-    sets: int, repeats: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_that_is_to_be_cold_is_used_once_a_call(sets, repeats, monkeypatch):
     ran: list[int] = []
     monkeypatch.setattr(roof, "runner", lambda *_: ran.append)
     monkeypatch.setattr(roof, "_repeats", lambda _run: 7)
@@ -69,7 +63,7 @@ def test_memory_that_is_to_be_cold_is_used_once_a_call(
         assert ran == [probe.repeats] == [repeats]
 
 
-def test_bytes_are_those_of_all_operands() -> None:
+def test_bytes_are_those_of_all_operands():
     """Bytes of float32: a copy moves 8, a select 13."""
     for name, width in (("copy", 8), ("select", 13)):
         memory = roof.probe_memory(name, 5 * LINE)
@@ -78,7 +72,7 @@ def test_bytes_are_those_of_all_operands() -> None:
         assert probe.bytes == width * 100 * LINE
 
 
-def test_seconds_are_those_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seconds_are_those_of_one_run(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(rounds, "time", clock)
     ran: list[int] = []
@@ -92,7 +86,7 @@ def test_seconds_are_those_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert roof._repeats(run) == 32  # the first to last longer than 50 us
 
 
-def test_bandwidth_is_that_of_the_faster_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bandwidth_is_that_of_the_faster_probe(monkeypatch):
     def probe(size: int, seconds: float) -> roof.Probe:
         return roof.Probe(lambda: None, 1, size, "", seconds)
 

@@ -1,7 +1,5 @@
 """Timing in turns: the order of calls, and the calls behind a figure."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 
@@ -19,32 +17,32 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def test_quantiles_are_of_the_sorted_times() -> None:
+def test_quantiles_are_of_the_sorted_times():
     timing = Timing((5.0, 1.0, 4.0, 2.0, 3.0, 9.0))
     assert [timing.quantile(q) for q in (0, 0.2, 0.5, 0.8, 1)] == [1, 2, 3, 5, 9]
     assert Timing((3.0, 1.0, 2.0)).median == 2
     assert Timing((7.0,)).median == 7
 
 
-def test_ratio_is_of_the_rounds_and_above_1_where_it_is_faster() -> None:
+def test_ratio_is_of_the_rounds_and_above_1_where_it_is_faster():
     mine, other = Timing((1.0, 1.0, 10.0)), Timing((2.0, 3.0, 40.0))
     assert mine.ratio(other) == 3
     assert other.ratio(mine) == pytest.approx(1 / 3)
 
 
-def test_each_contestant_has_a_time_a_round(clock) -> None:
+def test_each_contestant_has_a_time_a_round(clock):
     found = take_turns({"a": clock.call("a", 1), "b": clock.call("b", 4)}, rounds=5)
     assert found["a"].seconds == pytest.approx([1e-3] * 5)
     assert found["b"].seconds == pytest.approx([4e-3] * 5)
 
 
-def test_short_calls_are_bundled_and_their_time_is_that_of_one(clock) -> None:
+def test_short_calls_are_bundled_and_their_time_is_that_of_one(clock):
     found = take_turns({"short": clock.call("short", 1e-3)}, rounds=3)
     assert found["short"].seconds == pytest.approx([1e-6] * 3)
     assert len(clock.calls) >= 3 * rounds.SHORTEST_SAMPLE / 1e-6
 
 
-def test_each_turn_begins_with_calls_that_are_not_counted(clock) -> None:
+def test_each_turn_begins_with_calls_that_are_not_counted(clock):
     slow_first = itertools.count()
 
     def cold() -> None:
@@ -55,14 +53,14 @@ def test_each_turn_begins_with_calls_that_are_not_counted(clock) -> None:
     assert max(found["cold"].seconds) == pytest.approx(1e-3)
 
 
-def test_process_sleeps_before_each_turn_as_long_as_it_is_told(clock, monkeypatch) -> None:
+def test_process_sleeps_before_each_turn_as_long_as_it_is_told(clock, monkeypatch):
     slept = []
     monkeypatch.setattr(clock, "sleep", slept.append, raising=False)
     take_turns({name: clock.call(name, 20) for name in "ab"}, rounds=3, pause=0.5)
     assert slept == [0.5] * 6
 
 
-def test_order_changes_from_round_to_round(clock) -> None:
+def test_order_changes_from_round_to_round(clock):
     names = "abcd"
     take_turns({name: clock.call(name, 20) for name in names}, rounds=12)
     counted = clock.calls[8:]  # without those that measure a call's length; two a turn
@@ -73,7 +71,7 @@ def test_order_changes_from_round_to_round(clock) -> None:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_garbage_is_collected_after_only_if_it_was_before(enabled: bool) -> None:
+def test_garbage_is_collected_after_only_if_it_was_before(enabled):
     during: list[bool] = []
 
     def fail() -> None:

@@ -1,7 +1,5 @@
 """How long a call takes: samples, and how many of them."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest
@@ -20,7 +18,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.mark.parametrize("milliseconds", [1e-4, 1e-3, 0.1, 1, 11, 400])
-def test_sample_is_the_time_of_one_call(clock: Clock, milliseconds: float) -> None:
+def test_sample_is_the_time_of_one_call(clock, milliseconds):
     found = time_calls(clock.call("a", milliseconds))
     assert found == pytest.approx([milliseconds / 1e3] * len(found))
 
@@ -28,13 +26,11 @@ def test_sample_is_the_time_of_one_call(clock: Clock, milliseconds: float) -> No
 @pytest.mark.parametrize(
     ("milliseconds", "count"), [(0.17, 89), (1, 30), (11, 7), (200, 5), (400, 3), (2000, 3)]
 )
-def test_samples_are_as_many_as_make_the_median_sure(
-    clock: Clock, milliseconds: float, count: int
-) -> None:
+def test_samples_are_as_many_as_make_the_median_sure(clock, milliseconds, count):
     assert len(time_calls(clock.call("a", milliseconds))) == count
 
 
-def test_short_calls_are_bundled_and_long_ones_single(clock: Clock) -> None:
+def test_short_calls_are_bundled_and_long_ones_single(clock):
     found = time_calls(clock.call("short", 1e-3))
     assert len(clock.calls) > 200 * len(found)
     clock.calls.clear()
@@ -42,14 +38,14 @@ def test_short_calls_are_bundled_and_long_ones_single(clock: Clock) -> None:
     assert len(clock.calls) == len(found) + 1  # one to warm up
 
 
-def test_what_is_cold_is_not_counted(clock: Clock) -> None:
+def test_what_is_cold_is_not_counted(clock):
     def call() -> None:
         clock.now += 1e-3 if clock.now > 5e-3 else 4e-3
 
     assert max(time_calls(call)) == pytest.approx(1e-3)
 
 
-def test_three_samples_do_where_one_takes_long() -> None:
+def test_three_samples_do_where_one_takes_long():
     assert not enough(2, 5.0)
     assert enough(3, 5.0)
     assert not enough(6, 0.9)
@@ -57,7 +53,7 @@ def test_three_samples_do_where_one_takes_long() -> None:
     assert not enough(7, 0.02)
 
 
-def test_garbage_is_not_collected_meanwhile(clock: Clock) -> None:
+def test_garbage_is_not_collected_meanwhile(clock):
     seen = []
     time_calls(lambda: (seen.append(gc.isenabled()), clock.call("a", 11)()))
     assert seen[-1] is False

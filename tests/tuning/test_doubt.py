@@ -1,7 +1,5 @@
 """Outcomes that cannot be trusted: what is recorded, and who uses it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -1,7 +1,5 @@
 """Sessions that tune the kernels of `te_select.where`, with made-up times."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -47,9 +45,7 @@ def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuned:
 
 
 @pytest.mark.parametrize(("name", "vectors", "in_flight"), [(RUNS, 3, 4), (ROWS, 3, 1)])
-def test_knobs_of_the_inner_loop_are_tried(
-    tuned: Tuned, name: str, vectors: int, in_flight: int
-) -> None:
+def test_knobs_of_the_inner_loop_are_tried(tuned, name, vectors, in_flight):
     tuned(name)
     member, found = family.kernels()[name], tuned.measurer.measured
     default = asdict(config_of(member, V4, {}))
@@ -62,13 +58,13 @@ def test_knobs_of_the_inner_loop_are_tried(
     assert {each.point for each in found} == {family.typical(member)}
 
 
-def test_no_more_configs_than_trials_are_measured(tuned: Tuned) -> None:
+def test_no_more_configs_than_trials_are_measured(tuned):
     record = tuned(RUNS, trials=5)
     assert (len(tuned.measurer.measured), record.trials) == (5, 5)
     assert tuned("w2 n:cte", trials=1).default_won
 
 
-def test_records_lie_apart_and_hold_the_config(tuned: Tuned) -> None:
+def test_records_lie_apart_and_hold_the_config(tuned):
     record = tuned(RUNS)
     assert record.config["unroll"] == 8 and not record.unsure
     (entry,) = log.read(tuned.logs / "where" / TARGET).entries
@@ -79,7 +75,7 @@ def test_records_lie_apart_and_hold_the_config(tuned: Tuned) -> None:
     assert tuned.measurer.measured == []
 
 
-def test_plain_workload_of_these_sizes_has_a_record_of_its_own(tuned: Tuned) -> None:
+def test_plain_workload_of_these_sizes_has_a_record_of_its_own(tuned):
     tuned(RUNS)
     workload = family.typical(family.kernels()[RUNS])
     tuned.measurer = FakeMeasurer()
@@ -91,7 +87,7 @@ def test_plain_workload_of_these_sizes_has_a_record_of_its_own(tuned: Tuned) -> 
     assert {each.of_family for each in tuned.measurer.measured} == {False}
 
 
-def test_command_of_a_record_names_the_kernel(tuned: Tuned) -> None:
+def test_command_of_a_record_names_the_kernel(tuned):
     tuned(ROWS, trials=2)
     (entry,) = log.read(tuned.logs / "where" / TARGET).entries
     words = shlex.split(entry.session["command"])
@@ -99,7 +95,7 @@ def test_command_of_a_record_names_the_kernel(tuned: Tuned) -> None:
     assert words[words.index("--tuning-logs") + 1] == str(tuned.logs)
 
 
-def test_interrupted_session_goes_on(tuned: Tuned) -> None:
+def test_interrupted_session_goes_on(tuned):
     stopped = FakeMeasurer(stop_after=7)
     tuned.patch.setattr(module, "open_measurer", lambda *_: stopped)
     workload = family.typical(family.kernels()[RUNS])
@@ -109,6 +105,6 @@ def test_interrupted_session_goes_on(tuned: Tuned) -> None:
     assert len(stopped.measured) + len(tuned.measurer.measured[1:]) == 12
 
 
-def test_target_that_is_no_cpu_is_refused(tuned: Tuned) -> None:
+def test_target_that_is_no_cpu_is_refused(tuned):
     with pytest.raises(TargetError, match="is no CPU; the family of where"):
         config_of(family.kernels()[RUNS], resolve("cuda:sm_80"), {})

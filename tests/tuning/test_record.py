@@ -1,7 +1,5 @@
 """The record of a workload in the logs, as a session finds it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -37,9 +35,7 @@ def folder(entries: list[Entry], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return read.folder
 
 
-def test_fastest_of_several_records_of_a_workload_is_its_record(
-    entries: list[Entry], folder: Path
-) -> None:
+def test_fastest_of_several_records_of_a_workload_is_its_record(entries, folder):
     found = recorded(folder, SMALL, entries[0].tvm)
     assert found is not None
     assert (found.seconds, found.config["unroll"]) == (1e-3, 8)
@@ -48,7 +44,7 @@ def test_fastest_of_several_records_of_a_workload_is_its_record(
     assert found.name == "x86-64-v4/w4_1024cte"
 
 
-def test_record_of_another_tvm_or_workload_is_none(folder: Path) -> None:
+def test_record_of_another_tvm_or_workload_is_none(folder):
     other = recorded(folder, SMALL, "0.1")
     assert other is not None
     assert other.seconds == 1e-4
@@ -56,9 +52,7 @@ def test_record_of_another_tvm_or_workload_is_none(folder: Path) -> None:
     assert recorded(folder, FEW, "0.1") is None
 
 
-def test_record_that_says_nothing_of_its_session_is_none(
-    entries: list[Entry], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_record_that_says_nothing_of_its_session_is_none(entries, folder, monkeypatch):
     bare = replace(entries[1], session={})
     monkeypatch.setattr(log, "read", lambda _folder: log.Log(folder, (bare,)))
     assert recorded(folder, SMALL, bare.tvm) is None

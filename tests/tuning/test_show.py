@@ -1,9 +1,5 @@
 """What a session prints and draws."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from te_select import Workload
@@ -46,11 +42,11 @@ TRIALS = [
         (9.9e-7, "990 ns"),
     ],
 )
-def test_times_are_shown_in_the_unit_that_fits(seconds: float | None, text: str) -> None:
+def test_times_are_shown_in_the_unit_that_fits(seconds, text):
     assert duration(seconds) == text
 
 
-def test_report_says_first_what_was_gained_and_has_the_figures() -> None:
+def test_report_says_first_what_was_gained_and_has_the_figures():
     outcome = Outcome("w", RECORD, roof_bytes_per_second=8 * 2**20 * 1e4, ended_early=True)
     first, head, line, note = report([outcome])
     assert first == "1 of 1 workloads faster than the default: 2.00x at most"
@@ -59,7 +55,7 @@ def test_report_says_first_what_was_gained_and_has_the_figures() -> None:
     assert note == "  ended early: nothing untried is predicted to be 1 % faster"
 
 
-def test_report_fits_80_columns_whatever_the_names() -> None:
+def test_report_fits_80_columns_whatever_the_names():
     unsure = Record({}, 1e-4, 1e-4, 9, 0, "x/y", W, unsure="the rounds lay 80% apart; " * 5)
     outcomes = [
         Outcome("w" * 60, RECORD),
@@ -73,7 +69,7 @@ def test_report_fits_80_columns_whatever_the_names() -> None:
     assert max(map(len, report_of_knobs(knobs_of(TRIALS)))) <= 80
 
 
-def test_report_says_what_was_not_measured_now() -> None:
+def test_report_says_what_was_not_measured_now():
     text = "\n".join(
         report([Outcome("w", WON, fresh=False, resumed=5), Outcome("v", None, "it hung")])
     )
@@ -87,14 +83,14 @@ def test_report_says_what_was_not_measured_now() -> None:
         assert f"  {note}" in text
 
 
-def test_interruption_counts_what_is_kept() -> None:
+def test_interruption_counts_what_is_kept():
     outcomes = [Outcome("a", RECORD), Outcome("b", None, "failed")]
     text = interruption(outcomes, 5, Progress(W, 64, [1.0] * 7))
     assert "1 of 5 workloads have a record, and 7 of 64 trials of" in text
     assert "trials" not in interruption(outcomes, 5, Progress(W, 64))
 
 
-def test_progress_has_the_best_and_the_failures() -> None:
+def test_progress_has_the_best_and_the_failures():
     progress = Progress(W, 64, [4e-3, None, 2e-3, None], "it hung: 30 s", resumed=1)
     assert told(progress) == (
         "default 4 ms; best 2 ms (2.00x); 1 trial taken over; 2 failed, the first: it hung: 30 s"
@@ -102,7 +98,7 @@ def test_progress_has_the_best_and_the_failures() -> None:
     assert told(Progress(W, phase="finalists")).endswith("; finals")
 
 
-def test_bar_shows_how_far_a_workload_is() -> None:
+def test_bar_shows_how_far_a_workload_is():
     display = Display(3)
     display.end(Outcome("u", None, "it hung"))
     display._name = "2/3 w"
@@ -111,7 +107,7 @@ def test_bar_shows_how_far_a_workload_is() -> None:
     assert (display.tasks[0].completed, display.tasks[0].total) == (2, 64)
 
 
-def test_best_with_a_knob_is_compared_with_the_best_without() -> None:
+def test_best_with_a_knob_is_compared_with_the_best_without():
     unroll, skip = knobs_of(TRIALS)
     assert (unroll.name, unroll.default, unroll.value, unroll.gain) == ("unroll", 4, 8, 2.0)
     assert (skip.name, skip.default, skip.value, skip.gain) == ("skip", 0, 1, 0.8)
@@ -121,7 +117,7 @@ def test_best_with_a_knob_is_compared_with_the_best_without() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_picture_has_the_trials_and_a_cell_for_each_knob(tmp_path: Path, suffix: str) -> None:
+def test_picture_has_the_trials_and_a_cell_for_each_knob(tmp_path, suffix):
     path = tmp_path / f"knobs.{suffix}"
     knobs = knobs_of(TRIALS)
     unsure = Record({}, 1e-4, 1e-4, 9, 0, "x/y", W, unsure="noise")

@@ -1,9 +1,5 @@
 """Names that a model defines twice: refused where ONNX's own checker refuses them."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -143,7 +139,7 @@ ONCE = {
 
 
 @pytest.mark.parametrize("case", TWICE)
-def test_name_that_is_defined_twice_is_refused_with_both(tmp_path: Path, case: str) -> None:
+def test_name_that_is_defined_twice_is_refused_with_both(tmp_path, case):
     made, said = TWICE[case]
     with pytest.raises(checker.ValidationError, match=r"multiple times|not unique"):
         checker.check_model(made)
@@ -154,7 +150,7 @@ def test_name_that_is_defined_twice_is_refused_with_both(tmp_path: Path, case: s
 
 
 @pytest.mark.parametrize("case", ONCE)
-def test_name_may_hide_what_onnx_lets_it_hide(tmp_path: Path, case: str) -> None:
+def test_name_may_hide_what_onnx_lets_it_hide(tmp_path, case):
     checker.check_model(ONCE[case])
     path = tmp_path / "m.onnx"
     path.write_bytes(ONCE[case].SerializeToString())

@@ -1,7 +1,5 @@
 """A measured profile: thresholds from ratios, and the file that libraries read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """How busy other programs keep the servers of a fleet: counted there, and read here."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -24,9 +22,7 @@ def used() -> float:
     return sum(c.user + c.nice + c.system + c.irq + c.softirq + c.steal for c in cpus)
 
 
-def test_probe_counts_what_the_servers_cpus_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_probe_counts_what_the_servers_cpus_do(tmp_path, monkeypatch):
     monkeypatch.setenv(LIMITS[0], "3")
     monkeypatch.setenv(LIMITS[1], "4,2")
     probe = tvm_ffi.load_module(fleet._compile_probe(tmp_path))
@@ -49,9 +45,7 @@ class Probe(dict[str, Any]):
 
 
 @pytest.mark.parametrize("rounds", [None, 3])
-def test_answer_has_the_load_of_the_server_while_a_job_ran(
-    rounds: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answer_has_the_load_of_the_server_while_a_job_ran(rounds, monkeypatch):
     probe, remote = Probe(), worker.Worker()
     monkeypatch.setattr(remote, "_probe", probe)
     monkeypatch.setattr(remote, "_checked", lambda path: probe.asked.append("check"))
@@ -84,9 +78,7 @@ class Idle:
         pass
 
 
-def test_watch_on_a_fleet_says_what_the_busiest_server_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_watch_on_a_fleet_says_what_the_busiest_server_says(tmp_path, monkeypatch):
     monkeypatch.undo()  # the fixture that counts all cores as idle
     measurer = object.__new__(fleet.FleetMeasurer)
     measurer._servers = [fleet.Server(tmp_path) for _ in range(2)]

@@ -1,7 +1,5 @@
 """A worker's answers as measurements."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from te_select.tuning.measuring.candidate import Built, Measurement

@@ -1,7 +1,5 @@
 """The operands of candidates, and how a wrong candidate is found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,11 +1,8 @@
 """The measurer's side of a worker."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +11,7 @@ from te_select.tuning.measuring.process import Worker, WorkerError
 
 
 @pytest.mark.parametrize("answer", [b"\x00\x00\x00\x04junk", b"\x00\x00\x00\x09cut"])
-def test_garbled_answer_is_a_failure_of_the_worker(
-    answer: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_garbled_answer_is_a_failure_of_the_worker(answer, tmp_path, monkeypatch):
     monkeypatch.setattr(process, "EXIT_SECONDS", 0.1)
     monkeypatch.setattr(process, "GRACE_SECONDS", 0)
     worker = Worker("tests.support.tuning_garbling_worker", tmp_path)
@@ -25,7 +20,7 @@ def test_garbled_answer_is_a_failure_of_the_worker(
     assert not worker.is_running()
 
 
-def test_worker_ends_with_its_measurer_without_its_folder(tmp_path: Path) -> None:
+def test_worker_ends_with_its_measurer_without_its_folder(tmp_path):
     code = """
         import multiprocessing, sys, threading, time
         from te_select.tuning.measuring import serve
@@ -39,7 +34,7 @@ def test_worker_ends_with_its_measurer_without_its_folder(tmp_path: Path) -> Non
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_no_wait_is_too_long_to_be_waited_for(tmp_path: Path) -> None:
+def test_no_wait_is_too_long_to_be_waited_for(tmp_path):
     """`poll` takes no more than 24 days; the operands of a huge workload would take more."""
     worker = Worker("tests.support.tuning_garbling_worker", tmp_path)
     try:
