@@ -14,16 +14,13 @@ def test_select_is_read_with_its_place_and_producer(tmp_path):
     assert (found.status, found.cond_producer) == ("compiled", "GreaterEqual")
 
 
-def test_numpy_mode_is_the_two_step_one(tmp_path):
-    found = only([select([4], [2, 4], [], auto_broadcast="numpy")], tmp_path)
-    assert found.workload is not None
-    assert found.workload.auto_broadcast == "numpy"
-
-
-def test_none_wants_equal_shapes(tmp_path):
-    found = only([select([2, 4], [2, 4], [2, 4], auto_broadcast="none")], tmp_path)
-    assert found.workload is not None
-    assert found.workload.auto_broadcast == "none"
+@pytest.mark.parametrize(
+    ("mode", "shapes"), [("numpy", ([4], [2, 4], [])), ("none", ([2, 4], [2, 4], [2, 4]))]
+)
+def test_mode_is_the_rule_of_the_workload(tmp_path, mode, shapes):
+    """oneDNN's numpy is the two-step one, and none wants equal shapes."""
+    found = only([select(*shapes, auto_broadcast=mode)], tmp_path)
+    assert found.workload.auto_broadcast == mode
 
 
 def test_open_shape_is_an_open_rank(tmp_path):

@@ -7,14 +7,11 @@ from tests.support.models import ints, model, read, tensor
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
-WHERE = helper.make_node("Where", ["c", "x", "y"], ["out"], name="w")
+node = helper.make_node
+WHERE = node("Where", ["c", "x", "y"], ["out"], name="w")
 COND = tensor("c", "bool", ["batch", 1])
 X = tensor("x", "float32", ["batch", 4])
 Y = tensor("y", "float32", [])
-
-
-def node(op, inputs, outputs, **attributes):
-    return helper.make_node(op, inputs, outputs, **attributes)
 
 
 def only(nodes):
@@ -159,7 +156,7 @@ def test_symbols_that_only_the_exporter_states_are_not_trusted(tmp_path):
 
 def test_what_the_file_states_inside_is_not_trusted(tmp_path):
     nodes = [
-        helper.make_node("Unheard", ["x"], ["z"], domain="far.away"),
+        node("Unheard", ["x"], ["z"], domain="far.away"),
         node("Where", ["c", "z", "y"], ["out"]),
     ]
     parts = {"value_info": [tensor("z", "float32", ["batch", 4])]}
@@ -248,66 +245,41 @@ def test_missing_package_is_named_with_what_brings_it(tmp_path, monkeypatch):
 # Bad input
 
 
-def broken(made, tmp_path):
+INPUTS = [COND, X, Y]
+BROKEN = {
+    "shapes that contradict each other": (
+        model([WHERE], [tensor("c", "bool", [3]), tensor("x", "float32", [4]), Y]), "graph#0"),
+    "cycle": (
+        model([node("Not", ["b"], ["a"]), node("Not", ["a"], ["b"]), WHERE], INPUTS), "cycle"),
+    "node that reads what it makes": (
+        model([node("Not", ["a"], ["a"]), WHERE], INPUTS), "cycle: graph#0"),
+    "node that reads what nothing makes": (model([WHERE], [COND, Y]), "'x'"),
+    "two nodes that make one tensor": (model([WHERE, WHERE], INPUTS), "'out'"),
+    "opset of the future": (model([WHERE], INPUTS, opsets={"": 999}), "opset 999"),
+    "opset 8": (model([WHERE], INPUTS, opsets={"": 8}), "opset"),
+    "opset 0": (model([WHERE], INPUTS, opsets={"": 0}), "opset"),
+    "opset of another domain": (model([WHERE], INPUTS, opsets={"other": 3}), "opset"),
+    "cond that is not bool": (model([WHERE], [tensor("c", "uint8", [4]), X, Y]), "expected bool"),
+    "type that is that of a malformed node's operator": (
+        model([node("IsNaN", ["x", "x"], ["z"]), node("Where", ["c", "z", "y"], ["o"])], INPUTS),
+        "then is bool and else is float32"),
+    "Where with two inputs": (
+        model([node("Where", ["c", "x"], ["out"])], [COND, X]), "expected three"),
+    "dims of a tensor that no memory holds": (
+        model([WHERE], [tensor("c", "bool", [2**40, 2**40]), Y, tensor("x", "float32", [])]),
+        "2^57"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_file_that_cannot_be_a_model_is_one_clear_line(tmp_path, case):
+    made, said = BROKEN[case]
     with pytest.raises(ModelError) as caught:
         read(made, tmp_path)
     text = str(caught.value)
+    assert said in text
     assert "\n" not in text.strip()
     assert text.startswith(str(tmp_path))
-    return text
-
-
-def test_shapes_that_contradict_each_other(tmp_path):
-    inputs = [tensor("c", "bool", [3]), tensor("x", "float32", [4]), Y]
-    assert "graph#0" in broken(model([WHERE], inputs), tmp_path)
-
-
-def test_cycle(tmp_path):
-    nodes = [node("Not", ["b"], ["a"]), node("Not", ["a"], ["b"]), WHERE]
-    assert "cycle" in broken(model(nodes, [COND, X, Y]), tmp_path)
-
-
-def test_node_that_reads_what_it_makes(tmp_path):
-    nodes = [node("Not", ["a"], ["a"]), WHERE]
-    assert "cycle: graph#0" in broken(model(nodes, [COND, X, Y]), tmp_path)
-
-
-def test_node_that_reads_what_nothing_makes(tmp_path):
-    assert "'x'" in broken(model([WHERE], [COND, Y]), tmp_path)
-
-
-def test_two_nodes_that_make_one_tensor(tmp_path):
-    assert "'out'" in broken(model([WHERE, WHERE], [COND, X, Y]), tmp_path)
-
-
-def test_opset_of_the_future(tmp_path):
-    assert "opset 999" in broken(model([WHERE], [COND, X, Y], opsets={"": 999}), tmp_path)
-
-
-@pytest.mark.parametrize("opsets", [{"": 8}, {"": 0}, {"other": 3}])
-def test_opset_without_a_where(tmp_path, opsets):
-    assert "opset" in broken(model([WHERE], [COND, X, Y], opsets=opsets), tmp_path)
-
-
-def test_cond_that_is_not_bool(tmp_path):
-    inputs = [tensor("c", "uint8", [4]), X, Y]
-    assert "expected bool" in broken(model([WHERE], inputs), tmp_path)
-
-
-def test_type_of_a_malformed_node_is_that_of_its_operator(tmp_path):
-    nodes = [node("IsNaN", ["x", "x"], ["z"]), node("Where", ["c", "z", "y"], ["out"])]
-    said = broken(model(nodes, [COND, X, Y]), tmp_path)
-    assert "then is bool and else is float32" in said
-
-
-def test_where_with_two_inputs(tmp_path):
-    two = node("Where", ["c", "x"], ["out"])
-    assert "expected three" in broken(model([two], [COND, X]), tmp_path)
-
-
-def test_dims_of_a_tensor_that_no_memory_holds(tmp_path):
-    inputs = [tensor("c", "bool", [2**40, 2**40]), Y, tensor("x", "float32", [])]
-    assert "2^57" in broken(model([WHERE], inputs), tmp_path)
 
 
 def test_dim_param_that_is_two_sizes_is_what_the_tensor_is(tmp_path):

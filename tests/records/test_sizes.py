@@ -7,13 +7,15 @@ import te_select
 from te_select.operator.access import access_pattern
 from te_select.records.sizes import REPRESENTATIVE_BYTES, representative
 
+SHAPES = [(shape,) * 3 for shape in (("n",), ("n", 3), ("n", "m", 7), ("a", "b", "c", "d"))]
 
-@pytest.mark.parametrize("shape", [("n",), ("n", 3), ("n", "m", 7), ("a", "b", "c", "d")])
-def test_representative_moves_about_64_mb(shape):
-    sized = representative(te_select.Workload(shape, shape, shape))
+
+@pytest.mark.parametrize("shapes", [*SHAPES, (("b", 1, "s", "s"), ("b", 12, "s", "s"), ())])
+def test_representative_moves_about_64_mb(shapes):
+    sized = representative(te_select.Workload(*shapes))
     assert sized.dim_names == ()
     moved = access_pattern(sized).bytes_moved()
-    assert REPRESENTATIVE_BYTES / 2 ** len(shape) <= moved <= REPRESENTATIVE_BYTES
+    assert REPRESENTATIVE_BYTES / 2 ** len(shapes[0]) <= moved <= REPRESENTATIVE_BYTES
 
 
 @pytest.mark.parametrize("then", [(0, "a", "b", "c"), ()])

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import itertools
 import json
 import math
@@ -12,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
 import pytest
-from filelock import FileLock
 
 import te_select
 from te_select import Workload
@@ -240,18 +238,10 @@ def test_trials_of_one_name_are_not_taken_for_another(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "sizes",
     [
-        5,
-        {"n": 5},
-        {"n": None},
-        [("n", 1, 2)],
-        "n=1:5",
-        {"n": ("1", "4")},
-        {"n": (1, math.inf)},
-        {"n": (1.5, 3)},
-        {"n": (1, 2, 3)},
-        {1: (1, 2)},
+        5, "n=1:5", [("n", 1, 2)], {"n": 5}, {"n": None}, {"n": ("1", "4")}, {"n": (1, math.inf)},
+        {"n": (1.5, 3)}, {"n": (1, 2, 3)}, {1: (1, 2)},
     ],
-)
+)  # fmt: skip
 def test_sizes_that_are_none_are_an_argument_error(run, sizes):
     with pytest.raises(te_select.ArgumentError, match="expected the least and the largest size"):
         run(Workload(("n",), ("n",), ("n",)), trials=2, sizes=sizes)
@@ -284,23 +274,6 @@ def test_tuned_workload_is_skipped_unless_forced(run):
     run(SMALL, trials=80, force=True)
     assert run.measurer.measured
     assert len(log.read(run.folder).entries) == 1
-
-
-def test_workload_is_measured_by_one_session_at_a_time(run, tmp_path, monkeypatch):
-    """While one session measures, another would wait; here it must not."""
-    measured = []
-
-    class Meeting(FakeMeasurer):
-        def measure(self, candidates):
-            measured.extend(candidates)
-            with monkeypatch.context() as impatient, Session(TARGET, tmp_path) as other:
-                impatient.setattr(store, "FileLock", functools.partial(FileLock, timeout=0))
-                with pytest.raises(te_select.TuningError, match="cannot be written"):
-                    other.tune(other.task(SMALL), lambda progress: None)
-            return super().measure(candidates)
-
-    run(SMALL, Meeting(), trials=80)
-    assert len(measured) == len(Space(SMALL, V4).configs)
 
 
 def test_session_that_waited_takes_the_others_record(run, tmp_path, monkeypatch):
@@ -348,12 +321,6 @@ def test_named_dims_are_tuned_at_representative_sizes(run, tmp_path):
     scheduled = te_select.compiler.schedule(named, V4, tmp_path)
     assert scheduled.origin == f"nearest:{record.name}"
     assert dataclasses.asdict(scheduled.config) == dict(record.config)
-
-
-def test_representative_sizes_move_about_64_mb():
-    for shapes in ([("n",)] * 3, [("b", 1, "s", "s"), ("b", 12, "s", "s"), ()]):
-        pattern = access_pattern(representative(Workload(*shapes)))
-        assert 1 << 22 < pattern.bytes_moved() <= 64 << 20
 
 
 def test_observer_sees_trials_the_best_and_the_first_failure(run):
