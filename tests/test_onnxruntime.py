@@ -1,7 +1,6 @@
 """Where by te-select inside ONNX Runtime. The kernels are in C."""
 
 import ctypes
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +13,7 @@ from te_select.numpy_where.kernels import library
 from tests.support import ort_models
 from tests.support.models import tensor
 from tests.support.ort_models import WHERE, feeds, graph, node, one_where, session
+from tests.support.programs import ended
 
 onnxruntime = pytest.importorskip("onnxruntime", minversion="1.24")
 pytest.importorskip("onnx")
@@ -129,15 +129,12 @@ def body(name, operands, inputs=(), more=(), outputs=()):
 
 
 def test_where_in_bodies_of_if_and_loop_is_ours():
-    branches = {
-        "then_branch": body("t", ["c", "x", "y"]),
-        "else_branch": body("e", ["c", "y", "x"]),
-    }
+    then, else_ = body("t", ["c", "x", "y"]), body("e", ["c", "y", "x"])
     state = [tensor("i", "int64", []), tensor("k", "bool", []), tensor("s", "float32", None)]
     goes_on = [node("Identity", ["k"], ["k2"])]
     loop = body("l", ["c", "s", "y"], state, goes_on, [tensor("k2", "bool", [])])
     nodes = [
-        node("If", ["flag"], ["z"], **branches),
+        node("If", ["flag"], ["z"], then_branch=then, else_branch=else_),
         node("Loop", ["trips", "", "z"], ["o"], body=loop),
     ]
     inputs = [*one_where().graph.input, tensor("flag", "bool", []), tensor("trips", "int64", [])]
@@ -146,24 +143,15 @@ def test_where_in_bodies_of_if_and_loop_is_ours():
 
 
 def test_where_in_the_body_of_scan_is_ours():
-    rows = [
-        tensor(name, of, [5])
-        for name, of in zip("mab", ("bool", "float32", "float32"), strict=True)
-    ]
+    rows = [tensor("m", "bool", [5]), tensor("a", "float32", [5]), tensor("b", "float32", [5])]
     nodes = [node("Scan", WHERE, ["o"], body=body("s", ["m", "a", "b"], rows), num_scan_inputs=3)]
     inputs = one_where(shapes=[list(SHAPE)] * 3).graph.input
     check(graph(nodes, inputs), feeds(SHAPE, SHAPE, SHAPE), calls=3)
 
 
 def test_where_in_functions_is_ours():
-    masked = helper.make_function(
-        "local",
-        "masked",
-        ["m", "v", "w"],
-        ["r"],
-        [node("Where", ["m", "v", "w"], ["r"])],
-        [helper.make_opsetid("", 17)],
-    )
+    where, opset = node("Where", ["m", "v", "w"], ["r"]), helper.make_opsetid("", 17)
+    masked = helper.make_function("local", "masked", ["m", "v", "w"], ["r"], [where], [opset])
     nodes = [node("masked", WHERE, ["o"], domain="local")]
     made = graph(nodes, one_where().graph.input, functions=[masked], opsets={"": 17, "local": 1})
     check(made, feeds(SHAPE, SHAPE, SHAPE))
@@ -470,13 +458,7 @@ def select(made):
 
 def in_a_process(path, code):
     """Run code that neither fails, crashes nor hangs; what it has written to stderr."""
-    done = subprocess.run(
-        [sys.executable, "-c", IN_A_PROCESS + code, str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = ended(sys.executable, "-c", IN_A_PROCESS + code, path, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -522,13 +504,10 @@ def test_library_that_is_none_is_refused_in_one_line(tmp_path):
     broken = tmp_path / "broken.so"
     broken.write_bytes(b"no library")
     code = """
-try:
+import pytest
+with pytest.raises(te_select.ToolchainError, match="does not take") as caught:
     session()
-except te_select.ToolchainError as error:
-    assert "does not take" in str(error) and "broken.so" in str(error), error
-else:
-    raise AssertionError
-library.whole_file = lambda: Path(sys.argv[1]).with_name("half.so")
+assert "broken.so" in str(caught.value)
 """
     in_a_process(broken, code)
 

@@ -10,7 +10,6 @@ import typer
 
 import te_select
 from te_select import Workload
-from te_select.backends.targets import resolve
 from te_select.cli import tune as tune_module
 from te_select.cli.verbs import app
 from te_select.operator import family
@@ -19,11 +18,11 @@ from te_select.timing import cores
 from te_select.tuning import agenda, runners, tune
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
-from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
+from tests.support.tuning_cli import FLAGS, ON, TARGET, flags_of, tuned
 from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
 from tests.support.tuning_records import of_another_tvm
 
-V4 = resolve(TARGET)
+NINE = Workload((9,), (9,), ())
 
 
 def test_tune_says_where_others_used_the_cores(tmp_path, fake, monkeypatch):
@@ -38,7 +37,7 @@ def test_tune_says_where_others_used_the_cores(tmp_path, fake, monkeypatch):
     monkeypatch.setattr(cores.Watch, "others", lambda _: 0.25)
     again = run("tune", *FLAGS, *ON, "--trials", "80", "--tuning-logs", tmp_path)
     assert "unsure" not in again.stdout
-    both = [*FLAGS, "--workload", json.dumps(FEW.to_json())]
+    both = [*FLAGS, *flags_of(FEW)]
     document = run_json("tune", *both, *ON, "--trials", "2", "--tuning-logs", tmp_path)
     assert document["busy_cores"] == 0.25  # of the one that was measured
 
@@ -98,11 +97,7 @@ def test_inspect_says_whether_records_were_looked_at(tmp_path, fake):
 def test_busy_cores_of_a_run_are_the_most_of_what_it_measured(tmp_path, fake, monkeypatch):
     said = iter([0.29, 0.1, 0.2, 0.05])
     monkeypatch.setattr(cores.Watch, "others", lambda _: next(said))
-    flags = [
-        word
-        for workload in (SMALL, FEW, Workload((9,), (9,), ()), Workload((8,), (8,), ()))
-        for word in ("--workload", json.dumps(workload.to_json()))
-    ]
+    flags = flags_of(SMALL, FEW, NINE, Workload((8,), (8,), ()))
     fake()
     common = [*ON, "--trials", "2", "--tuning-logs", tmp_path]
     assert run_json("tune", *flags[:2], *common)["busy_cores"] == 0.29
@@ -159,7 +154,7 @@ def test_each_target_has_records_of_its_own(tmp_path, fake):
 def test_what_is_near_the_roof_is_passed_over_and_exits_0(tmp_path, fake, monkeypatch):
     fake()
     monkeypatch.setattr(agenda, "roof_of", lambda *_: 1.6e12)
-    args = ["tune", "--workload", json.dumps(BIG.to_json()), *ON, "--tuning-logs", tmp_path]
+    args = ["tune", *flags_of(BIG), *ON, "--tuning-logs", tmp_path]
     result = run(*args)
     assert result.exit_code == 0, result.output
     assert "of the roof; --all tunes it" in result.stdout
@@ -211,18 +206,8 @@ def test_ranges_of_sizes_are_those_of_the_names(tmp_path, fake):
 
 OF_WORKLOADS = {
     *("--cond", "--then", "--else", "--dtype", "--op", "--auto-broadcast", "--axis", "--workloads"),
-    *(
-        "--suite",
-        "--only",
-        "--library",
-        "--model",
-        "--size",
-        "--expand",
-        "--where",
-        "--captured",
-        "--again",
-    ),
-    *("--all", "--minutes", "--plot", "--profile"),
+    *("--suite", "--only", "--library", "--model", "--size", "--expand", "--where", "--captured"),
+    *("--again", "--all", "--minutes", "--plot", "--profile"),
 }
 """Flags for which the command of a record has ``--workload``, or nothing: it is of one workload."""
 
@@ -246,9 +231,8 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
     }
     tune = typer.main.get_command(app).commands["tune"]  # type: ignore[attr-defined]
     flags = {param.opts[-1] for param in tune.params} - OF_WORKLOADS - {"--help", "--json"}
-    assert flags - {"--cond-file"} == set(
-        given
-    )  # a new flag belongs into the command, or among those of workloads
+    # A new flag belongs into the command, or among those of workloads.
+    assert flags - {"--cond-file"} == set(given)
     words = [word for flag, values in given.items() for word in (flag, *values)]
     fake()
     assert run("tune", *words).exit_code == 0
@@ -300,8 +284,7 @@ def test_all_workloads_of_a_library_are_tuned(tmp_path, fake):
 
 def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path, fake):
     fake(lambda candidate: None if candidate.workload == FEW else by_unroll(candidate))
-    items = [json.dumps(workload.to_json()) for workload in (FEW, Workload((9,), (9,), ()))]
-    args = ["tune", "--workload", items[0], "--workload", items[1], *ON, "--trials", "2"]
+    args = ["tune", *flags_of(FEW, NINE), *ON, "--trials", "2"]
     result = run(*args, "--tuning-logs", tmp_path, "--json")
     assert result.exit_code == 1
     first, second = json.loads(result.stdout)["workloads"]
@@ -314,16 +297,7 @@ def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path, fake):
 
 def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path, fake):
     fake(stop_after=20)
-    args = [
-        "tune",
-        "--workload",
-        json.dumps(BIG.to_json()),
-        *ON,
-        "--trials",
-        "40",
-        "--all",
-        "--patient",
-    ]
+    args = ["tune", *flags_of(BIG), *ON, "--trials", "40", "--all", "--patient"]
     result = run(*args, "--tuning-logs", tmp_path, "--json")
     assert result.exit_code == 130
     assert json.loads(result.stdout)["interrupted"] is True
@@ -365,17 +339,15 @@ def test_record_of_another_te_select_is_tuned_again(tmp_path, fake):
 
 def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monkeypatch):
     measurer = fake()
-    items = [json.dumps(workload.to_json()) for workload in (FEW, Workload((9,), (9,), ()))]
 
     def broken(candidates: Any) -> Any:
-        if (
-            candidates and len(measurer.measured) == 3
-        ):  # two defaults, and a config of the first that is tuned
+        # Two defaults, and a config of the first that is tuned.
+        if candidates and len(measurer.measured) == 3:
             raise te_select.TuningError("no server is left; expected one that serves zen5")
         return FakeMeasurer.measure(measurer, candidates)
 
     monkeypatch.setattr(measurer, "measure", broken)
-    args = ["tune", "--workload", items[0], "--workload", items[1], *ON, "--trials", "2"]
+    args = ["tune", *flags_of(FEW, NINE), *ON, "--trials", "2"]
     result = run(*args, "--tuning-logs", tmp_path)
     assert result.exit_code == 1
     assert len(log.read(tmp_path / TARGET).entries) == 1
@@ -519,8 +491,7 @@ def test_compile_and_inspect_say_which_record_and_why(tmp_path, fake):
 
 
 def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
-    items = [json.dumps(w.to_json()) for w in (SMALL, Workload((4096,), (4096,), (4096,)))]
-    args = ["tune", "--workload", items[0], "--workload", items[1], *ON]
+    args = ["tune", *flags_of(SMALL, Workload((4096,), (4096,), (4096,))), *ON]
     fake()
     run(*args, "--trials", "80", "--tuning-logs", tmp_path)
     tuned = sorted(log.read(tmp_path / TARGET).entries, key=lambda entry: entry.key)

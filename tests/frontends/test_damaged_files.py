@@ -2,7 +2,6 @@
 
 import json
 import random
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,6 +11,7 @@ import pytest
 from te_select import ModelError, read_model
 from tests.support import hostile
 from tests.support.models import corpus
+from tests.support.programs import ended
 
 CHILD = """
 import resource, sys
@@ -127,8 +127,7 @@ def of_corpus():
 
 
 def check(source, folder, seed, rounds):
-    command = [sys.executable, "-c", CHILD, str(source), str(folder), str(seed), str(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = ended(sys.executable, "-c", CHILD, source, folder, str(seed), str(rounds), timeout=300)
     assert done.returncode == 0, (source, done.returncode, done.stderr[-2000:])
 
 

@@ -214,25 +214,21 @@ EDITS = {
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("change", EDITS.values(), ids=EDITS)
+@pytest.mark.parametrize("change", EDITS)
 def test_no_record_gets_the_workload_of_another(folder, many, name, change):
     """What its session says finds it, wherever its line has gone; a write mends the rest."""
-    edit(folder, name, change)
+    edit(folder, name, EDITS[change])
     own = {entry.body: entry.workload for entry in many}
     there = [own[entry.body] for entry in log.read(folder).entries]
     assert there == [entry.workload for entry in log.read(folder).entries]
     lost = len(many) - len(set(there))
-    assert lost <= ("deleted" in request_of(change))
+    assert lost <= ("deleted" in change)
     store.put(folder, [make(flat(7))])
     assert "w4_7cte" in keys(folder)
     assert log.read(folder).damaged == ()
     assert len(log.read(folder).entries) >= len(many) - lost
     database = ms.database.JSONDatabase(work_dir=str(folder)).get_all_tuning_records()
     assert len(database) == len(log.read(folder).entries)
-
-
-def request_of(change):
-    return next(name for name, each in EDITS.items() if each is change)
 
 
 def test_last_of_several_sessions_tells_of_a_record(folder, many):

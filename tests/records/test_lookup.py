@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-import subprocess
 import sys
 import textwrap
 
@@ -20,13 +19,10 @@ from te_select.records.lookup import find
 from te_select.records.origin import NOT_ASKED
 from te_select.records.sizes import representative
 from te_select.schedules.cpu import schedule as cpu
-from tests.support.tuning_records import of_another_tvm
+from tests.support.programs import ended
+from tests.support.tuning_records import flat, of_another_tvm
 
 V3, V4 = resolve("x86-64-v3"), resolve("x86-64-v4")
-
-
-def flat(n, dtype="float32"):
-    return Workload((n,), (n,), (n,), dtype)
 
 
 def add(logs, workload, target=V4, session=None, **knobs):
@@ -224,18 +220,22 @@ def test_record_of_a_level_leaves_machine_knobs_open(tmp_path):
     assert find(large, V4, tmp_path).config == dataclasses.replace(default, unroll=2)
 
 
+def no_record_serves(logs, said):
+    """A warning says why, and then there is an error."""
+    with (
+        pytest.warns(RuntimeWarning, match=said),
+        pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
+    ):
+        find(flat(20_000), V4, logs)
+
+
 @pytest.mark.parametrize(
     ("knob", "value"),
     [
-        ("bytes_per_thread", -2),
-        ("backwards", 2),
-        ("piece", 0),
-        ("vector_bytes", 48),
-        ("unroll", 3),
-        ("rows", 1),
-        ("skip", 7),
+        ("bytes_per_thread", -2), ("backwards", 2), ("piece", 0), ("vector_bytes", 48),
+        ("unroll", 3), ("rows", 1), ("skip", 7),
     ],
-)
+)  # fmt: skip
 def test_record_of_an_unfit_config_is_left_out_with_a_warning(tmp_path, knob, value):
     add(tmp_path, flat(20_000))
     path = tmp_path / V4.name / log.RECORDS
@@ -245,13 +245,7 @@ def test_record_of_an_unfit_config_is_left_out_with_a_warning(tmp_path, knob, va
     )
     assert count == 1
     path.write_text(damaged)
-    with (
-        pytest.warns(
-            RuntimeWarning, match=rf"1 of \d records are left out \(w4_20000cte: .*\b{knob}\b"
-        ),
-        pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
-    ):
-        find(flat(20_000), V4, tmp_path)
+    no_record_serves(tmp_path, rf"1 of \d records are left out \(w4_20000cte: .*\b{knob}\b")
 
 
 def test_records_of_other_knobs_are_left_out_with_a_warning(tmp_path):
@@ -264,11 +258,7 @@ def test_records_of_other_knobs_are_left_out_with_a_warning(tmp_path):
     with pytest.warns(RuntimeWarning, match=r"left out \(w4_20000cte: its config does not fit"):
         assert origin(flat(20_000), tmp_path) == "nearest:x86-64-v4/w4_15000cte"
     path.write_text(f"{old}\n")
-    with (
-        pytest.warns(RuntimeWarning, match=r"left out \(w4_20000cte: its config does not fit"),
-        pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
-    ):
-        find(flat(20_000), V4, tmp_path)
+    no_record_serves(tmp_path, r"left out \(w4_20000cte: its config does not fit")
 
 
 def test_damaged_line_is_warned_of_and_the_rest_is_used(tmp_path):
@@ -283,11 +273,7 @@ def test_records_of_another_tvm_are_refused(tmp_path):
     add(tmp_path, flat(20_000))
     (entry,) = log.read(tmp_path / V4.name).entries
     store.put(tmp_path / V4.name, [of_another_tvm(entry)])
-    with (
-        pytest.warns(RuntimeWarning, match=r"records are left out .*of TVM 0\.1"),
-        pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
-    ):
-        find(flat(20_000), V4, tmp_path)
+    no_record_serves(tmp_path, r"records are left out .*of TVM 0\.1")
 
 
 @pytest.mark.parametrize("make", [lambda path: None, lambda path: path.touch()])
@@ -356,9 +342,6 @@ def test_records_of_bad_targets_are_left_out_with_a_warning(tmp_path):
         for wrong in NO_TARGETS:
             faster = [index, [trace, [seconds[0] / 2], {**target, **wrong}, arguments]]
             file.write(json.dumps(faster, separators=(",", ":")) + "\n")
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(FIND), str(tmp_path), "20000", V4.name],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = ended(sys.executable, "-c", textwrap.dedent(FIND), tmp_path, "20000", V4.name)
     assert done.stdout == "tuned:x86-64-v4/w4_20000cte\n", done.stderr
     assert f"{len(NO_TARGETS)} of {len(NO_TARGETS) + 1} records are left out" in done.stderr

@@ -22,8 +22,10 @@ from te_select import Workload
 from te_select.records import doubt, folders, log, manage, metaschedule, store
 from te_select.records.folders import FILES, RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import atomic
+from te_select.schedules.cpu import schedule as cpu
 from te_select.tuning.journal import Journal
 from tests.support.machines import OTHER_USER, needs_users
+from tests.support.programs import python
 from tests.support.tuning_fakes import FEW, SMALL
 from tests.support.tuning_records import V4, edit, flat, keys, make
 
@@ -61,8 +63,7 @@ def test_another_broadcast_of_a_kernel_replaces_its_record(tmp_path):
 
 def test_outcome_that_is_unsure_is_none_for_tvm(tmp_path, flats):
     """MetaSchedule's files say nothing of doubts, so they hold only what may be replayed."""
-    config = dict(flats[0].knobs)
-    unsure = metaschedule.entry(flat(100), V4, cpu_config(config), 1e-4, UNSURE)
+    unsure = metaschedule.entry(flat(100), V4, cpu.config_from(flats[0].knobs), 1e-4, UNSURE)
     store.put(tmp_path, [unsure, *flats[1:]])
     found = log.read(tmp_path)
     assert {entry.key: entry.unsure for entry in found.entries}["w4_100cte"] == UNSURE["unsure"]
@@ -73,12 +74,6 @@ def test_outcome_that_is_unsure_is_none_for_tvm(tmp_path, flats):
     store.put(tmp_path, [unsure])  # it does not replace one that is sure
     assert not any(entry.unsure for entry in log.read(tmp_path).entries)
     assert len(keys(tmp_path)) == 3
-
-
-def cpu_config(knobs):
-    from te_select.schedules.cpu import schedule as cpu
-
-    return cpu.config_from(knobs)
 
 
 class Died(BaseException):
@@ -404,12 +399,9 @@ def test_full_disk_leaves_the_records_as_they_were(tmp_path, flats, size):
     store.put(tmp_path / "t", flats)
     edit(tmp_path / "t", RECORDS, lambda lines: lines.append("torn"))
     before = files_in(tmp_path / "t")
-    words = [sys.executable, "-c", textwrap.dedent(FULL), str(tmp_path / "more")]
-    done = subprocess.run(
-        [*words, str(tmp_path / "t"), str(size)], capture_output=True, text=True, check=True
-    )
-    assert "cannot be written: " in done.stdout
-    assert "File too large" in done.stdout
+    said = python(FULL, tmp_path / "more", tmp_path / "t", str(size))
+    assert "cannot be written: " in said
+    assert "File too large" in said
     after = files_in(tmp_path / "t")
     assert {name: after[name] for name in before} == before
     store.put(tmp_path / "t", [make(FEW)])

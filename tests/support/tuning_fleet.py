@@ -77,13 +77,9 @@ class Fleet:
         return process
 
     def _environment(self):
-        paths = [str(self.folder), os.environ.get("PYTHONPATH", "")]
+        paths = filter(None, [str(self.folder), os.environ.get("PYTHONPATH", "")])
         # A killed server leaves its temporary files behind.
-        return {
-            **os.environ,
-            "TMPDIR": str(self.folder),
-            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        }
+        return {**os.environ, "TMPDIR": str(self.folder), "PYTHONPATH": os.pathsep.join(paths)}
 
     def _wait(self, servers):
         end = time.monotonic() + STARTUP_SECONDS

@@ -24,9 +24,9 @@ def make(workload: Workload, seconds: float = 1e-3, config: Any = None) -> Entry
     return metaschedule.entry(workload, V4, config, seconds, SESSION)
 
 
-def flat(n: int) -> Workload:
+def flat(n: int, dtype: str = "float32") -> Workload:
     """One loop along which everything moves."""
-    return Workload((n,), (n,), (n,))
+    return Workload((n,), (n,), (n,), dtype)
 
 
 def keys(folder: Path) -> list[str]:

@@ -1,7 +1,5 @@
 """A session of many workloads: what is tuned, in which order, and for how long."""
 
-import math
-
 import pytest
 
 from te_select import Workload
@@ -152,9 +150,8 @@ def test_nothing_is_passed_over_by_times_of_a_busy_moment(run, monkeypatch):
 
 def test_roof_that_is_beaten_by_a_third_is_doubted(run):
     (outcome,) = run(SLOW, share=1.4)
-    assert (
-        outcome.passed_over == "unsure: the default reaches 140% of the roof, which no kernel can"
-    )
+    said = "unsure: the default reaches 140% of the roof, which no kernel can"
+    assert outcome.passed_over == said
 
 
 def test_second_look_may_find_that_there_is_something_to_gain(run):
@@ -193,27 +190,20 @@ def test_workload_that_was_begun_is_tuned_whatever_the_roof(run):
 
 
 def test_record_of_another_session_meanwhile_is_found(run, monkeypatch):
-    tune, found = Session.tune, []
+    tune, others = Session.tune, [Session(TARGET, run.folder, "local", Options(trials=2))]
 
     def meanwhile(self, task, *args):
-        if not found:
-            found.append(run.other())
+        if others:
+            tune(others.pop(), task, _nothing)
         return tune(self, task, *args)
 
-    run.other = lambda: tune(
-        Session(TARGET, run.folder, "local", Options(trials=2)), run.task, _nothing
-    )
-    with Session(TARGET, run.folder) as session:
-        run.task = session.task(SLOW)
     monkeypatch.setattr(Session, "tune", meanwhile)
     (outcome,) = run(SLOW, trials=2)
     assert outcome.record and not outcome.fresh
     assert outcome.knobs == ()
 
 
-def test_workload_that_fails_leaves_the_others(run, monkeypatch):
-    seconds = dict(SECONDS) | {MIDDLE: math.inf}
-    monkeypatch.setitem(SECONDS, MIDDLE, seconds[MIDDLE])
+def test_workload_that_fails_leaves_the_others(run):
     empty = Workload((0,), (0,), (0,))
     outcomes = {outcome.name: outcome for outcome in run(empty, FAST, trials=2)}
     assert "has no elements" in outcomes["0"].error

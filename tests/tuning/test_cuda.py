@@ -34,15 +34,12 @@ from te_select.tuning.trials import UntunableError
 from tests.support import cli, cuda_standin
 from tests.support.cuda_standin import fake_driver, running
 from tests.support.tuning_fakes import BIG, FEW, ROWS, FakeMeasurer
+from tests.support.tuning_records import flat
 
 TARGET = "cuda:sm_90"
 SM90, SM80, V4 = resolve(TARGET), resolve("cuda:sm_80"), resolve("x86-64-v4")
 SMALL = Workload((64, 1), (64, 500), ())
 FOLDER = "cuda-sm_90"
-
-
-def flat(n, dtype="float32"):
-    return Workload((n,), (n,), (n,), dtype)
 
 
 def config(workload, **knobs):

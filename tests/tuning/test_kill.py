@@ -9,9 +9,11 @@ import pytest
 
 from te_select.backends.targets import resolve
 from te_select.records import log
+from tests.support import models
 from tests.support.cli import run_json
+from tests.support.programs import output
 
-onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnx")
 pytestmark = pytest.mark.slow
 
 TARGET = resolve("native").name
@@ -20,20 +22,16 @@ TARGET = resolve("native").name
 @pytest.fixture
 def model(tmp_path, nodes):
     """Each node has another size, so each has a record of its own."""
-    helper, types = onnx.helper, onnx.TensorProto
-    every, inputs, outputs = [], [], []
+    from onnx.helper import make_node
+
+    every, inputs = [], []
     for k in range(nodes):
         shape = [k + 2, 300 + 7 * k]
-        inputs += [
-            helper.make_tensor_value_info(f"c{k}", types.BOOL, shape),
-            helper.make_tensor_value_info(f"x{k}", types.FLOAT, shape),
-            helper.make_tensor_value_info(f"y{k}", types.FLOAT, shape),
-        ]
-        outputs.append(helper.make_tensor_value_info(f"o{k}", types.FLOAT, shape))
-        every.append(helper.make_node("Where", [f"c{k}", f"x{k}", f"y{k}"], [f"o{k}"]))
-    graph = helper.make_graph(every, "many", inputs, outputs)
+        operands = {f"c{k}": "bool", f"x{k}": "float32", f"y{k}": "float32"}
+        inputs += [models.tensor(name, dtype, shape) for name, dtype in operands.items()]
+        every.append(make_node("Where", list(operands), [f"o{k}"]))
     path = tmp_path / "many.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)]), path)
+    path.write_bytes(models.model(every, inputs).SerializeToString())
     return path
 
 
@@ -66,11 +64,7 @@ def test_killed_session_ends_with_the_records_of_a_whole_one(model, nodes, kills
             process.send_signal(signal.SIGKILL)
     assert 0 < len(found(killed)[0]) < nodes
     sure = [entry for entry in log.read(killed / TARGET).entries if not entry.unsure]
-    last = json.loads(
-        subprocess.run(
-            [*command, str(killed), "--json"], check=True, capture_output=True, text=True
-        ).stdout
-    )
+    last = json.loads(output(*command, killed, "--json", timeout=3600))
     assert sum(not each["fresh"] for each in last["workloads"]) == len(sure)
     assert found(killed) == found(whole)
     assert found(whole)[1] == []

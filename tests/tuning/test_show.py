@@ -3,18 +3,10 @@
 import pytest
 
 from te_select import Workload
+from te_select.tuning import show
 from te_select.tuning.agenda import Outcome
 from te_select.tuning.journal import Trial, knobs_of
 from te_select.tuning.record import Record
-from te_select.tuning.show import (
-    Display,
-    duration,
-    interruption,
-    plot,
-    report,
-    report_of_knobs,
-    told,
-)
 from te_select.tuning.trials import Progress
 
 W = Workload((1 << 20,), (1 << 20,), (1 << 20,), "uint8")  # 4 MiB moved
@@ -43,12 +35,12 @@ TRIALS = [
     ],
 )
 def test_times_are_shown_in_the_unit_that_fits(seconds, text):
-    assert duration(seconds) == text
+    assert show.duration(seconds) == text
 
 
 def test_report_says_first_what_was_gained_and_has_the_figures():
     outcome = Outcome("w", RECORD, roof_bytes_per_second=8 * 2**20 * 1e4, ended_early=True)
-    first, head, line, note = report([outcome])
+    first, head, line, note = show.report([outcome])
     assert first == "1 of 1 workloads faster than the default: 2.00x at most"
     assert line.split() == ["w", "200", "us", "100", "us", "2.00x", "50%", "64"]
     assert head.split()[:2] == ["workload", "default"]
@@ -62,16 +54,16 @@ def test_report_fits_80_columns_whatever_the_names():
         Outcome("v", unsure, resumed=1),
         Outcome("u", passed_over="the default reaches 99% of the roof; --all tunes it"),
     ]
-    lines = list(report(outcomes))
+    lines = list(show.report(outcomes))
     assert max(map(len, lines)) <= 80
     assert not any(line.endswith(" ") for line in lines)
     assert any("1 trial taken over from an earlier run" in line for line in lines)
-    assert max(map(len, report_of_knobs(knobs_of(TRIALS)))) <= 80
+    assert max(map(len, show.report_of_knobs(knobs_of(TRIALS)))) <= 80
 
 
 def test_report_says_what_was_not_measured_now():
     text = "\n".join(
-        report([Outcome("w", WON, fresh=False, resumed=5), Outcome("v", None, "it hung")])
+        show.report([Outcome("w", WON, fresh=False, resumed=5), Outcome("v", None, "it hung")])
     )
     assert text.startswith("0 of 2 workloads faster than the default\n")
     for note in (
@@ -85,21 +77,21 @@ def test_report_says_what_was_not_measured_now():
 
 def test_interruption_counts_what_is_kept():
     outcomes = [Outcome("a", RECORD), Outcome("b", None, "failed")]
-    text = interruption(outcomes, 5, Progress(W, 64, [1.0] * 7))
+    text = show.interruption(outcomes, 5, Progress(W, 64, [1.0] * 7))
     assert "1 of 5 workloads have a record, and 7 of 64 trials of" in text
-    assert "trials" not in interruption(outcomes, 5, Progress(W, 64))
+    assert "trials" not in show.interruption(outcomes, 5, Progress(W, 64))
 
 
 def test_progress_has_the_best_and_the_failures():
     progress = Progress(W, 64, [4e-3, None, 2e-3, None], "it hung: 30 s", resumed=1)
-    assert told(progress) == (
+    assert show.told(progress) == (
         "default 4 ms; best 2 ms (2.00x); 1 trial taken over; 2 failed, the first: it hung: 30 s"
     )
-    assert told(Progress(W, phase="finalists")).endswith("; finals")
+    assert show.told(Progress(W, phase="finalists")).endswith("; finals")
 
 
 def test_bar_shows_how_far_a_workload_is():
-    display = Display(3)
+    display = show.Display(3)
     display.end(Outcome("u", None, "it hung"))
     display._name = "2/3 w"
     display(Progress(W, 64, [4e-3, 2e-3]))
@@ -125,7 +117,7 @@ def test_picture_has_the_trials_and_a_cell_for_each_knob(tmp_path, suffix):
         Outcome("mask over heads", RECORD, knobs=knobs, seconds=[2.0, 1.0, None]),
         Outcome("a$x_{$b", unsure, knobs=knobs[:1]),
     ]
-    plot(path, outcomes)
+    show.plot(path, outcomes)
     data = path.read_bytes()
     assert len(data) > 1000
     if suffix == "svg":

@@ -9,14 +9,11 @@ from onnx import helper  # noqa: E402
 
 from te_select.frontends.onnx_graph import flat  # noqa: E402
 
+node = helper.make_node
 COND = tensor("c", "bool", ["batch", 1])
 X = tensor("x", "float32", ["batch", 4])
 K = tensor("k", "bool", [])
 TRIPS = tensor("trips", "int64", [])
-
-
-def node(op, inputs, outputs, **attributes):
-    return helper.make_node(op, inputs, outputs, **attributes)
 
 
 def graph(nodes, inputs, outputs):

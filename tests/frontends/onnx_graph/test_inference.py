@@ -15,9 +15,7 @@ from onnx import helper, numpy_helper  # noqa: E402
 from te_select.frontends.onnx_graph import inference  # noqa: E402
 from te_select.frontends.onnx_graph.flat import Flat  # noqa: E402
 
-
-def node(op, inputs, outputs, **attributes):
-    return helper.make_node(op, inputs, outputs, **attributes)
+node = helper.make_node
 
 
 def known(made):

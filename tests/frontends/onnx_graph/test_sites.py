@@ -7,7 +7,8 @@ onnx = pytest.importorskip("onnx")
 
 from onnx import TensorProto, checker, helper, numpy_helper  # noqa: E402
 
-from te_select import ModelError, read_model  # noqa: E402
+from te_select import ModelError  # noqa: E402
+from tests.support.models import read  # noqa: E402
 
 OPSET = helper.make_opsetid("", 17)
 
@@ -34,13 +35,8 @@ def either(then):
 
 
 def model(*nodes, held=(), functions=(), inputs=("x",), out="y"):
-    graph = helper.make_graph(
-        list(nodes),
-        "g",
-        [*map(tensor, inputs), tensor("c", TensorProto.BOOL, ()), tensor("k", 7, (1,))],
-        [tensor(out)],
-        list(held),
-    )
+    given = [*map(tensor, inputs), tensor("c", TensorProto.BOOL, ()), tensor("k", 7, (1,))]
+    graph = helper.make_graph(list(nodes), "g", given, [tensor(out)], list(held))
     imports = [OPSET, helper.make_opsetid("own", 1)]
     return helper.make_model(graph, opset_imports=imports, functions=functions, ir_version=8)
 
@@ -143,15 +139,11 @@ def test_name_that_is_defined_twice_is_refused_with_both(tmp_path, case):
     made, said = TWICE[case]
     with pytest.raises(checker.ValidationError, match=r"multiple times|not unique"):
         checker.check_model(made)
-    path = tmp_path / "m.onnx"
-    path.write_bytes(made.SerializeToString())
     with pytest.raises(ModelError, match=said):
-        read_model(path)
+        read(made, tmp_path)
 
 
 @pytest.mark.parametrize("case", ONCE)
 def test_name_may_hide_what_onnx_lets_it_hide(tmp_path, case):
     checker.check_model(ONCE[case])
-    path = tmp_path / "m.onnx"
-    path.write_bytes(ONCE[case].SerializeToString())
-    assert read_model(path) == []
+    assert read(ONCE[case], tmp_path) == []

@@ -16,6 +16,7 @@ import te_select
 from te_select import Workload
 from te_select.tuning.measuring import local
 from te_select.tuning.runners import open_measurer
+from tests.support.programs import python
 from tests.support.tuning_candidates import (
     BAD_BUILDER,
     INSIDE,
@@ -229,15 +230,7 @@ def test_unknown_runner_is_refused(runner):
 
 def test_measuring_imports_no_tvm_but_in_the_build_worker():
     modules = "te_select.tuning.measuring, te_select.tuning.measuring.run_worker"
-    script = f"import sys, {modules}; print('tvm' in sys.modules)"
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment(),
-    )
-    assert run.stdout.strip() == "False", run.stderr
+    assert python(f"import sys, {modules}; print('tvm' in sys.modules)") == "False\n"
 
 
 SESSION = """

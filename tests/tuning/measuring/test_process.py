@@ -1,6 +1,5 @@
 """The measurer's side of a worker."""
 
-import subprocess
 import sys
 import textwrap
 
@@ -8,6 +7,7 @@ import pytest
 
 from te_select.tuning.measuring import process
 from te_select.tuning.measuring.process import Worker, WorkerError
+from tests.support.programs import ended
 
 
 @pytest.mark.parametrize("answer", [b"\x00\x00\x00\x04junk", b"\x00\x00\x00\x09cut"])
@@ -29,8 +29,7 @@ def test_worker_ends_with_its_measurer_without_its_folder(tmp_path):
         threading.Thread(target=serve._end_with_parent, args=(ours, sys.argv[1])).start()
         time.sleep(20)
     """
-    command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "gone")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = ended(sys.executable, "-c", textwrap.dedent(code), tmp_path / "gone", timeout=120)
     assert (done.returncode, done.stderr) == (1, "")
 
 
