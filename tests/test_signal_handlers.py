@@ -38,6 +38,13 @@ PYTHONS_OWN = (ImportError, ModuleNotFoundError)
 
 
 @pytest.fixture(autouse=True)
+def _errstate():
+    """Restore NumPy's: an exception on the line that leaves a with block keeps what it has set."""
+    with np.errstate():
+        yield
+
+
+@pytest.fixture(autouse=True)
 def own_cache(family):
     """Kernels that are built."""
 
