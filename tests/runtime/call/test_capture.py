@@ -90,7 +90,7 @@ def test_kernels_of_where_are_counted_and_runs_add_up(run: Any, family: Path) ->
         (".", None, "IsADirectoryError"),
     ],
 )
-def test_file_that_takes_nothing_is_one_warning_when_the_program_ends(
+def test_file_that_takes_nothing_is_one_warning_at_the_end(
     tmp_path: Path, name: str, text: str | None, why: str
 ) -> None:
     file = tmp_path / name
