@@ -218,16 +218,17 @@ PyArrayObject* te_select_new_array(PyArray_Descr* type, int ndim, const npy_intp
     Py_DECREF(type);
     return NULL;
   }
-  PyObject* made = NULL;
-  for (int tries = 0; !made && tries < 2; ++tries) {
-    if (tries && !PyErr_ExceptionMatches(PyExc_MemoryError)) break;
+  Py_INCREF(type); /* for a second try */
+  PyObject* made = PyArray_NewFromDescr(&PyArray_Type, type, ndim, (npy_intp*)shape,
+                                        (npy_intp*)strides, NULL, 0, NULL);
+  if (made || !PyErr_ExceptionMatches(PyExc_MemoryError)) {
+    Py_DECREF(type);
+  } else {
     PyErr_Clear();
-    if (tries) give_all_back();
-    Py_INCREF(type);
+    give_all_back();
     made = PyArray_NewFromDescr(&PyArray_Type, type, ndim, (npy_intp*)shape, (npy_intp*)strides,
                                 NULL, 0, NULL);
   }
-  Py_DECREF(type);
   if (users) {
     PyObject *kind, *value, *traceback;
     PyErr_Fetch(&kind, &value, &traceback);
