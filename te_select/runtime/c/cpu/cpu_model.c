@@ -63,14 +63,10 @@ static void detect(te_select_machine* machine) {
 static void detect(te_select_machine* machine) { te_select_detect_by_sysfs(machine); }
 #endif
 
-/* Replaces impossible sizes: a hypervisor may hide caches, or show those of another machine. */
-static void make_plausible(te_select_machine* machine) {
+void te_select_detect_cpu(te_select_machine* machine) {
+  detect(machine);
+  /* A hypervisor may hide caches, or show those of another machine. */
   if (machine->l2 < 64 * KB || machine->l2 > 256 * MB) machine->l2 = MB;
   if (machine->l3 < MB || machine->l3 > 2048 * MB) machine->l3 = 32 * MB;
   if (machine->threads_per_l3 < 1) machine->threads_per_l3 = 1;
-}
-
-void te_select_detect_cpu(te_select_machine* machine) {
-  detect(machine);
-  make_plausible(machine);
 }

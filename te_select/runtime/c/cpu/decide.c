@@ -30,8 +30,7 @@ static int32_t count_tasks(int64_t moved, int32_t threads) {
   return (int32_t)least(each, MOST_TASKS / threads) * threads;
 }
 
-/* Bytes that a call moves, of those of its operands: one value of cond selects one side only. */
-static int64_t count_moved(const int64_t bytes[TE_SELECT_OPERANDS]) {
+int64_t te_select_count_moved(const int64_t bytes[TE_SELECT_OPERANDS]) {
   int64_t then = bytes[TE_SELECT_THEN], other = bytes[TE_SELECT_ELSE];
   int64_t sides = bytes[TE_SELECT_COND] > 1 ? then + other : then > other ? then : other;
   return bytes[TE_SELECT_COND] + sides + bytes[TE_SELECT_OUT];
@@ -46,7 +45,7 @@ te_select_manner te_select_decide(const te_select_machine* machine, const te_sel
                                   const te_select_cond* cond, int32_t of_caller) {
   const te_select_decisions* by_machine = &machine->decisions;
   te_select_manner how = {.flags = 0, .threads = 1, .tasks = 1};
-  int64_t moved = count_moved(bytes), out = bytes[TE_SELECT_OUT];
+  int64_t moved = te_select_count_moved(bytes), out = bytes[TE_SELECT_OUT];
   int64_t grain = chosen(knobs->bytes_per_thread, by_machine->bytes_per_thread);
   int is_large = grain > 0 && moved >= 2 * grain;
   if (is_large) { /* a small call would spend a tenth of its time on this */

@@ -31,6 +31,9 @@ typedef struct {
   int32_t threads, tasks;
 } te_select_manner;
 
+/* Bytes that a call moves, of those of its operands: one value of cond selects one side only. */
+int64_t te_select_count_moved(const int64_t bytes[TE_SELECT_OPERANDS]);
+
 /* Decides how to run a call with operands of so many bytes, each counted once and below 2^61. It is
  * run by the threads of a caller, of which it may have `of_caller`; or by our own if that is 0. */
 te_select_manner te_select_decide(const te_select_machine* machine, const te_select_knobs* knobs,

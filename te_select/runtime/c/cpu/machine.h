@@ -32,6 +32,7 @@ typedef struct {
   int32_t threads_per_l3; /* how many share a last-level cache */
   int32_t max_threads;    /* of a call; see te_select_count_threads */
   te_select_decisions decisions;
+  int64_t small_below;       /* moved bytes, from which they depend on the call */
   char origin[96];           /* of the decisions: "measured: NAME", "reasoned: NAME", ... */
   char file[1024];           /* of the user's measurements; empty if there is no home folder */
   char file_problem[96];     /* what is wrong with it, in one line; empty if nothing is */

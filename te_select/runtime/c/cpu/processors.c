@@ -106,10 +106,9 @@ static int32_t from_quota(const char* proc, const char* mount) {
     char *controllers = strsep(&rest, ":"), *group = strsep(&rest, "\n");
     if (!group) continue;
     snprintf(root, sizeof(root), "%s/%s", mount, controllers);
-    int version = *controllers ? 1 : 2;
-    if (version == 1 && !names_cpu(controllers)) continue;
+    if (*controllers && !names_cpu(controllers)) continue;
     int32_t here = least_quota(root, group);
-    if (!here && version == 1) {
+    if (!here && *controllers) { /* version 1 */
       snprintf(root, sizeof(root), "%s/cpu", mount);
       here = least_quota(root, group);
     }

@@ -54,10 +54,6 @@ static int64_t count_around(const walk* w) {
 
 /* ---- the plan ----------------------------------------------------------------------------------- */
 
-static int rows_follow(const te_select_block* block, int32_t width) {
-  return block->n * width < TE_SELECT_JOINED_ROW_BYTES && te_select_rows_number(block, width) >= 0;
-}
-
 /* Takes the two innermost loops off the nest, as the block. */
 static void take_block(walk* w) {
   static const te_select_loop single = {1, {0, 0, 0, 0}};
@@ -73,7 +69,8 @@ static void take_block(walk* w) {
   memcpy(block->row, rows.stride, sizeof(block->row));
   memcpy(block->col, row.stride, sizeof(block->col));
   int is_short = block->m > 1 && block->n * nest->width < TE_SELECT_SHORT_ROW_BYTES;
-  int follow = rows_follow(block, nest->width);
+  int follow = block->n * nest->width < TE_SELECT_JOINED_ROW_BYTES &&
+               te_select_rows_number(block, nest->width) >= 0;
   w->by_tiles = !te_select_is_smooth(block, nest->width) || (is_short && !follow);
   if (!w->by_tiles && block->n * nest->width >= WIDE_ROW_BYTES) block->m = 1;
   if (block->m > 1) --nest->count;
@@ -264,7 +261,11 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   int64_t bytes[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) bytes[i] = bytes_of(&w.around, i);
   take_block(&w);
-  int32_t tasks = decide(&w, machine, bytes);
+  int32_t tasks = 1;
+  w.threads = 1;
+  w.flags = machine->decisions.backwards ? TE_SELECT_BACKWARDS : 0;
+  /* Small calls spare themselves 10 ns of 250. */
+  if (te_select_count_moved(bytes) >= machine->small_below) tasks = decide(&w, machine, bytes);
   cut(&w, tasks);
   if (plan) {
     plan->threads = w.threads;

@@ -3,9 +3,13 @@
 
 #include "where.h"
 
-/* Calls of a function that is exported are not inlined. */
-static inline int broadcast(te_select_where_call* call, int operand, int32_t ndim,
-                            const int64_t* shape, const int64_t* strides) {
+/* A protected function is exported, and calls from here do not pass the PLT. */
+__attribute__((visibility("protected"))) int te_select_broadcast(te_select_where_call* call,
+                                                                 int operand, int32_t ndim,
+                                                                 const int64_t* shape,
+                                                                 const int64_t* strides) {
+  int is_call = call->ndim <= TE_SELECT_WHERE_RANK && operand >= 0 && operand < TE_SELECT_OPERANDS;
+  if (!is_call || ndim < 0 || ndim > call->ndim) return 0;
   int32_t before = call->ndim - ndim;
   int64_t compact = operand == TE_SELECT_COND ? 1 : call->width;
   for (int32_t i = 0; i < before; ++i) call->strides[operand][i] = 0;
@@ -20,15 +24,6 @@ static inline int broadcast(te_select_where_call* call, int operand, int32_t ndi
     compact = (int64_t)((uint64_t)compact * (uint64_t)shape[i]); /* of too many bytes it wraps */
   }
   return 1;
-}
-
-__attribute__((visibility("default"))) int te_select_broadcast(te_select_where_call* call,
-                                                               int operand, int32_t ndim,
-                                                               const int64_t* shape,
-                                                               const int64_t* strides) {
-  int is_call = call->ndim <= TE_SELECT_WHERE_RANK && operand >= 0 && operand < TE_SELECT_OPERANDS;
-  if (!is_call || ndim < 0 || ndim > call->ndim) return 0;
-  return broadcast(call, operand, ndim, shape, strides);
 }
 
 int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[TE_SELECT_INPUTS]) {
@@ -49,7 +44,7 @@ int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[T
   }
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     const te_select_view* in = &inputs[i];
-    if (!broadcast(call, i, in->ndim, in->shape, in->strides)) return -1;
+    if (!te_select_broadcast(call, i, in->ndim, in->shape, in->strides)) return -1;
   }
   return elements;
 }
@@ -108,7 +103,6 @@ int te_select_where_overlaps(const te_select_where_call* call) {
 }
 
 int te_select_where_is_sound(const te_select_where_call* call) {
-  static const int64_t most = INT64_C(1) << 56; /* bytes; products with strides stay an int64 */
   if (call->ndim < 0 || call->ndim > TE_SELECT_WHERE_RANK || call->width < 1) return 0;
   int64_t bytes = call->width, reach;
   for (int32_t i = 0; i < call->ndim; ++i) {
@@ -116,10 +110,10 @@ int te_select_where_is_sound(const te_select_where_call* call) {
     if (call->shape[i] == 0) return 1;
   }
   for (int32_t i = 0; i < call->ndim; ++i) {
-    if (__builtin_mul_overflow(bytes, call->shape[i], &bytes) || bytes > most) return 0;
+    if (__builtin_mul_overflow(bytes, call->shape[i], &bytes) || bytes > TE_SELECT_REACH) return 0;
     for (int operand = 0; operand < TE_SELECT_OPERANDS; ++operand) {
       if (__builtin_mul_overflow(call->strides[operand][i], call->shape[i], &reach) ||
-          reach > most || reach < -most) {
+          reach > TE_SELECT_REACH || reach < -TE_SELECT_REACH) {
         return 0;
       }
     }

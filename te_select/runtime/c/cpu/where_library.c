@@ -79,8 +79,6 @@ static const te_select_kernel any_shapes = {.name = "where"};
 static const char* const names[] = {"cond", "x", "y", "out"};
 static const te_select_request where = {&any_shapes, TE_SELECT_STRICT, names};
 
-static const int64_t MOST_BYTES = INT64_C(1) << 56; /* products with strides stay an int64 */
-
 static int check(const DLTensor* t, int operand, DLDataType type) {
   DLDeviceType device = t->device.device_type;
   if (device != kDLCPU && device != kDLCUDAHost && device != kDLROCMHost) {
@@ -110,9 +108,9 @@ static int measure(const DLTensor* t, int operand, int64_t* strides) {
     if (dim < 2) continue;
     strides[i] = compact;
     if ((t->strides && __builtin_mul_overflow(t->strides[i], item, &strides[i])) ||
-        __builtin_mul_overflow(strides[i], dim, &reach) || reach > MOST_BYTES ||
-        reach < -MOST_BYTES || __builtin_mul_overflow(compact, dim, &compact) ||
-        compact > MOST_BYTES) {
+        __builtin_mul_overflow(strides[i], dim, &reach) || reach > TE_SELECT_REACH ||
+        reach < -TE_SELECT_REACH || __builtin_mul_overflow(compact, dim, &compact) ||
+        compact > TE_SELECT_REACH) {
       return te_select_fail(&where, operand, "ValueError", "has more elements than any memory");
     }
   }

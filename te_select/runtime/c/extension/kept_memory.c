@@ -213,10 +213,10 @@ PyArrayObject* te_select_new_array(PyArray_Descr* type, int ndim, const npy_intp
       Py_XDECREF(PyDataMem_SetHandler(users));
       Py_CLEAR(users);
     }
-  }
-  if (PyErr_Occurred()) {
-    Py_DECREF(type);
-    return NULL;
+    if (PyErr_Occurred()) {
+      Py_DECREF(type);
+      return NULL;
+    }
   }
   Py_INCREF(type); /* for a second try */
   PyObject* made = PyArray_NewFromDescr(&PyArray_Type, type, ndim, (npy_intp*)shape,

@@ -1,14 +1,12 @@
 /* The order of the axes of a fresh result, as NumPy's iterator chooses it. */
 #include "extension.h"
 
-static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
-
 /* Whether an axis belongs inside of another: 1 yes, 0 no, -1 no operand has both strides. An
  * operand that forbids it overrules those that want it. */
 static int belongs_inside(int64_t inputs[3][TE_SELECT_WHERE_RANK], int32_t axis, int32_t other) {
   int vote = -1;
   for (int i = 0; i < 3; ++i) {
-    int64_t stride = magnitude(inputs[i][axis]), inner = magnitude(inputs[i][other]);
+    int64_t stride = llabs(inputs[i][axis]), inner = llabs(inputs[i][other]);
     if (!stride || !inner) continue;
     if (inner <= stride) {
       vote = 0;
