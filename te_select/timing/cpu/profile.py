@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ class Measured:
     comparisons
         The measurements behind them.
     unsure
-        Thresholds, in bytes, that differed between the halves of the rounds, by ``"stream"``,
+        Thresholds, in bytes, that differed in three passes, the two closest: by ``"stream"``,
         ``"fill"`` or ``"rows"``; of all threads, or of one.
     """
 
@@ -117,8 +118,7 @@ class Measured:
         for name, firsts in self.unsure.items():
             what = "moved" if name == "stream" else "of output"
             one, other = (from_bytes(first, what) for first in firsts)
-            by = f"{one} by half of the rounds, {other} by the others"
-            lines.append(f"{name} is unsure and stays: {by}")
+            lines.append(f"{name} is unsure and stays: {one} in one pass, {other} in another")
         return lines
 
 
@@ -153,12 +153,17 @@ def measure(
     is_late = decisions["fill_reads"] > ROWS_READ
     now["rows"] = now["fill"] if is_late else now["stream"] // 2
     bench = Bench(threads, rounds)
-    halves = []
-    for half in range(2):
-        step(half, STEPS)
-        halves.append([bench.past_the_cache(name, first) for name, first in now.items()])
-    pairs = dict(zip(now, zip(*halves, strict=True), strict=True))
-    unsure = {name: pair for name, pair in pairs.items() if max(pair) > UNSURE * min(pair)}
+    passes = []
+    for number in range(2):
+        step(number, STEPS)
+        passes.append({name: bench.past_the_cache(name, first) for name, first in now.items()})
+    pairs = {}
+    for name, first in now.items():
+        seen = sorted(each[name] for each in passes)
+        if seen[1] > UNSURE * seen[0]:
+            seen = sorted((*seen, bench.past_the_cache(name, first)))
+        pairs[name] = min(pairwise(seen), key=lambda pair: pair[1] / pair[0])
+    unsure = {name: pair for name, pair in pairs.items() if pair[1] > UNSURE * pair[0]}
     found = {name: round(math.sqrt(math.prod(pair))) for name, pair in pairs.items()}
     if "one thread" in unsure:
         unsure["stream"] = unsure.pop("one thread")

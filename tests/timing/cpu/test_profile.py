@@ -100,13 +100,13 @@ def test_measured_decisions_are_such_as_a_library_takes(home, monkeypatch):
 class Ratios:
     """A bench that measures what the test says: by name, the MB from which on it is faster."""
 
-    def __init__(self, random=1.0, blocks=1.0, walk=1.0, second=0.0, halves=()):
+    def __init__(self, random=1.0, blocks=1.0, walk=1.0, second=0.0, passes=()):
         self.random, self.blocks, self.walk, self.second = random, blocks, walk, second
-        self.halves, self.half, self.seen = halves, -1, []
+        self.passes = {name: iter(passes) for name in module.COMPARED}
+        self.seen = []
 
     def past_the_cache(self, name, current):
-        self.half += name == "one thread"
-        return self.halves[self.half].get(name, current) if self.halves else current
+        return next(self.passes[name], {}).get(name, current)
 
     def second_thread(self, moved):
         return 2.0 if moved > self.second else 0.5
@@ -163,23 +163,28 @@ def test_profile_stays_where_nothing_is_against_it(decided):
 
 
 @pytest.mark.parametrize(
-    ("halves", "changed", "unsure"),
+    ("passes", "changed", "unsure"),
     [
-        (({"stream": 9 * MB}, {"stream": 4 * MB}), {}, {"stream": (9 * MB, 4 * MB)}),
-        (({"one thread": 9 * MB}, {"one thread": MB}), {}, {"stream": (9 * MB, MB)}),
+        ((*({"stream": k * MB} for k in (9, 4, 1)),), {}, {"stream": (4 * MB, 9 * MB)}),
+        ((*({"one thread": k * MB} for k in (9, 1, 30)),), {}, {"stream": (9 * MB, 30 * MB)}),
         (({"one thread": 4 * MB, "stream": 6 * MB},) * 2, {"stream_per_l3": 2 * MB}, {}),
         (({"fill": 20 * MB},) * 2, {"fill_per_thread": 10 * MB}, {}),
-        (({"fill": 20 * MB}, {"fill": NEVER}), {}, {"fill": (20 * MB, NEVER)}),
+        ((*({"fill": first} for first in (20 * MB, NEVER, MB)),), {}, {"fill": (MB, 20 * MB)}),
+        (
+            (*({"fill": first} for first in (20 * MB, NEVER, 20 * MB)),),
+            {"fill_per_thread": 10 * MB},
+            {},
+        ),
         (({"fill": NEVER},) * 2, {"fill_per_thread": NEVER}, {}),
         # Calls that read one side: late ones are counted by their output, as fills are.
         (({"rows": 46 * MB},) * 2, {"fill_reads": 150, "fill_per_thread": 23 * MB}, {}),
         (({"rows": 10 * MB},) * 2, {"fill_reads": 150}, {}),
         (({"rows": 3 * MB},) * 2, {}, {}),
-        (({"rows": 46 * MB}, {"rows": 3 * MB}), {}, {"rows": (46 * MB, 3 * MB)}),
+        ((*({"rows": k * MB} for k in (46, 3, 900)),), {}, {"rows": (3 * MB, 46 * MB)}),
     ],
 )
-def test_threshold_that_differs_between_the_halves_stays(decided, halves, changed, unsure):
-    found = decided(second=400_000, random=0.9, halves=halves)
+def test_threshold_of_which_no_two_of_three_passes_agree_stays(decided, passes, changed, unsure):
+    found = decided(second=400_000, random=0.9, passes=passes)
     assert (found["changed"], found["unsure"]) == (changed, unsure)
 
 

@@ -11,9 +11,6 @@
 #include <cpuid.h>
 #endif
 
-#define KB (INT64_C(1) << 10)
-#define MB (INT64_C(1) << 20)
-
 enum { DATA = 1, UNIFIED = 3 };
 
 #if defined(__x86_64__)
@@ -35,7 +32,7 @@ static void read_caches(te_select_machine* machine, uint32_t leaf) {
   }
 }
 
-static void detect(te_select_machine* machine) {
+void te_select_detect_cpu(te_select_machine* machine) {
   uint32_t most, a, b, c, d;
   __cpuid(0, most, b, c, d);
   memcpy(machine->vendor, &b, 4);
@@ -60,13 +57,5 @@ static void detect(te_select_machine* machine) {
   }
 }
 #else
-static void detect(te_select_machine* machine) { te_select_detect_by_sysfs(machine); }
+void te_select_detect_cpu(te_select_machine* machine) { te_select_detect_by_sysfs(machine); }
 #endif
-
-void te_select_detect_cpu(te_select_machine* machine) {
-  detect(machine);
-  /* A hypervisor may hide caches, or show those of another machine. */
-  if (machine->l2 < 64 * KB || machine->l2 > 256 * MB) machine->l2 = MB;
-  if (machine->l3 < MB || machine->l3 > 2048 * MB) machine->l3 = 32 * MB;
-  if (machine->threads_per_l3 < 1) machine->threads_per_l3 = 1;
-}

@@ -69,7 +69,7 @@ void te_select_detect_by_sysfs(te_select_machine* machine);
  * pays for. From 1 to TE_SELECT_MOST_THREADS. */
 void te_select_count_threads(te_select_machine* machine);
 
-/* Sets the decisions for a machine that was detected, and describes it. */
+/* Replaces impossible sizes, sets the decisions for the machine, and describes it. */
 void te_select_take_profile(te_select_machine* machine);
 
 #endif

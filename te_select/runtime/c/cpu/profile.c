@@ -31,9 +31,9 @@ typedef struct {
 
 /* Intel's mesh servers have a slow last-level cache, so outputs that do not fit into the second-
  * level caches go past both. They compare 20 bits of addresses, so walking backwards helps. The
- * figures are those of Emerald Rapids. */
+ * figures are those of Emerald Rapids; of fills, the middle of three machines. */
 static const rule mesh = {
-    .stream_l2 = 1000, .stream_l2_once = 400, .fill_l2 = 4000, .skip = 2, .backwards = 1};
+    .stream_l2 = 1000, .stream_l2_once = 400, .fill_l2 = 1200, .skip = 2, .backwards = 1};
 /* Other last-level caches are fast, and the reader of the output finds it there. How much of one a
  * call gets follows the threads, not the cache: a core brings in no more, and neighbours have the
  * rest. The figures are the middle of the three generations of AMD that were measured. */
@@ -281,6 +281,10 @@ static void describe(te_select_machine* m) {
 }
 
 void te_select_take_profile(te_select_machine* m) {
+  /* A hypervisor may hide caches, or show those of another machine. */
+  if (m->l2 < 64 * KB || m->l2 > 256 * MB) m->l2 = MB;
+  if (m->l3 < MB || m->l3 > 2048 * MB) m->l3 = 32 * MB;
+  if (m->threads_per_l3 < 1) m->threads_per_l3 = 1;
   take_table(m);
   find_user_file(m);
   take_file(m);
