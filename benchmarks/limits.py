@@ -12,12 +12,12 @@ import functools
 import math
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tvm_ffi
 
 import decisions
 import te_select
@@ -28,7 +28,7 @@ from te_select.operator.access import access_pattern
 from te_select.timing import roof
 from te_select.timing.cores import threads
 from te_select.timing.operands import Mask, Operands, make_operands, placed
-from te_select.timing.rounds import take_turns
+from te_select.timing.rounds import sample_in_turns, take_turns, timed
 
 ROUNDS = 25
 LARGE = 1 << 25
@@ -161,19 +161,6 @@ def named() -> None:
         show(f"named dims, {name}, of the speed with ints", ratio, "0.95; the slowest five")
 
 
-def levels() -> None:
-    """Contiguous data with the instructions of x86-64-v3 beside all that this CPU has."""
-    for elements in (1 << 16, 1 << 20, LARGE):
-        operands = make_operands(flat(elements), HALF)
-        calls = {
-            target: call(te_select.compile(flat(elements), target), operands)
-            for target in ("native", "x86-64-v3")
-        }
-        timed = take_turns(calls, ROUNDS)
-        ratio = timed["x86-64-v3"].ratio(timed["native"])
-        show(f"{elements} float32, x86-64-v3 of native's speed", ratio, "0.9")
-
-
 def placement() -> None:
     """Place arrays whole megabytes apart and out a little further: loads may hit pending stores."""
     for workload in (flat(1 << 16), flat(LARGE), DROPOUT):
@@ -186,21 +173,29 @@ def placement() -> None:
             show(title, timed["0"].median / timed[ahead].median, "1")
 
 
-def small() -> None:
-    """A call on 1024 elements."""
-    workload = flat(1024)
-    kernel = te_select.compile(workload)
-    operands = make_operands(workload, HALF)
-    four = (operands.cond, operands.then, operands.else_, operands.out)
-    calls: dict[str, Call] = {
-        "exported function, tvm-ffi tensors": call(kernel, operands),
-        "kernel, tvm-ffi tensors": functools.partial(kernel, *map(tvm_ffi.from_dlpack, four)),
-        "kernel, NumPy arrays, out=": functools.partial(kernel, *four),
-        "numpy.where": functools.partial(np.where, *four[:3]),
-    }
-    calls |= _torch(operands)
-    for name, timing in take_turns(calls, 2 * ROUNDS).items():
-        show(f"1024 float32, {name}, us", timing.median * 1e6, "")
+def pause() -> None:
+    """Ten calls after 20 ms of idling, and ten warm ones; torch.where runs on OpenMP's threads."""
+    for megabytes in (1, 2, 4, 8):
+        workload = flat(megabytes << 18)
+        operands = make_operands(workload, HALF)
+        calls = {
+            "ours": call(with_knobs(workload), operands),
+            "one thread": call(with_knobs(workload, bytes_per_thread=0), operands),
+            **_torch(operands),
+        }
+        warm = {name: functools.partial(ten, each, idle=0) for name, each in calls.items()}
+        idle = {f"{name}, idle": functools.partial(ten, each) for name, each in calls.items()}
+        for name, timing in sample_in_turns(warm | idle, ROUNDS).items():
+            show(f"{megabytes} MB of output, ten calls, {name}, us", timing.median * 1e6, "")
+
+
+def ten(call: Call, idle: float = 0.02) -> float:
+    """Seconds of ten calls, after some of idling; or after ten others."""
+    if idle:
+        time.sleep(idle)
+    else:
+        timed(call, 10)
+    return 10 * timed(call, 10)
 
 
 def sizes(plot: Path | None = None) -> None:
@@ -261,7 +256,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     section.__name__: section
     for section in (
         *(handwritten, decisions.machine, skipping, decisions.skips, widths, awkward, placement),
-        *(named, levels, small, sizes),
+        *(named, pause, sizes),
     )
 }
 
