@@ -224,10 +224,9 @@ def _check(where: Path) -> None:
 
 def _shrink(room: int) -> None:
     """Remove the least recently used entries, until the others take no more than ``room``."""
-    kept = entries()
-    total = sum(entry.size for entry in kept)
-    while kept and total > room:
-        last = kept.pop()
-        with suppress(OSError):
-            last.path.unlink(missing_ok=True)
-        total -= last.size
+    total = 0
+    for entry in entries():
+        total += entry.size
+        if total > room:
+            with suppress(OSError):
+                entry.path.unlink(missing_ok=True)

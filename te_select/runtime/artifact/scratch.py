@@ -3,7 +3,8 @@
 No other file has a name like theirs, and their maker holds a lock on them. So one without a lock
 was left behind by a process that was killed. Whoever makes the next one of its kind in the same
 folder removes it: hidden files lie beside what they replace, folders in the folder of temporary
-files. On a file system without locks, or whose locks do nothing, nothing is removed.
+files. On a file system without locks, or whose locks do nothing, nothing is removed; nor is what
+could not be locked at another time, which has a longer name.
 
 A folder has room, or an error names the one without room. If an object file cannot be written, LLVM
 ends the process, and a C compiler names a file that nobody knows. So the room is checked before
@@ -153,8 +154,11 @@ def create(folder: Path, opened: Callable[[Path], int], prefix: str) -> tuple[Pa
             if tries == _TRIES:
                 raise
             continue
-        with suppress(OSError):  # a file system without locks
+        try:
             fcntl.flock(handle, fcntl.LOCK_EX)
+        except caught(OSError):  # no locks here, or too many
+            with suppress(OSError):
+                path = path.rename(f"{path}-unlocked")
         if files.is_there(path):  # nobody has removed it as left behind before it was locked
             return path, handle
         os.close(handle)

@@ -97,6 +97,16 @@ def test_nothing_is_removed_without_locks(
     assert names(tmp_path) == {LEFT, path.name}
 
 
+def test_what_has_no_lock_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system had no lock left for its maker, and has one for the next process."""
+    with monkeypatch.context() as short:
+        short.setattr(fcntl, "flock", refuse)
+        path, handle = scratch.create(tmp_path, scratch._create, scratch.VISIBLE)
+    scratch.clear(tmp_path, scratch.VISIBLE)
+    os.close(handle)
+    assert path.is_dir()
+
+
 @pytest.mark.parametrize(
     "name",
     [
