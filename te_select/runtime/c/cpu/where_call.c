@@ -89,10 +89,10 @@ int te_select_where_overlaps(const te_select_where_call* call) {
   }
   /* Out overlaps itself unless a step of each axis leads past all axes with smaller steps. */
   for (int32_t i = 0; i < call->ndim; ++i) {
-    int64_t step = llabs(out[i]), inside = call->width;
     if (call->shape[i] == 1) continue;
+    int64_t step = llabs(out[i]), inside = call->width;
     for (int32_t k = 0; k < call->ndim; ++k) {
-      int64_t other = llabs(out[k]);
+      int64_t other = call->shape[k] == 1 ? 0 : llabs(out[k]);
       if (k != i && (other < step || (other == step && k > i))) {
         inside += other * (call->shape[k] - 1);
       }
@@ -112,14 +112,14 @@ int te_select_where_is_sound(const te_select_where_call* call) {
   for (int32_t i = 0; i < call->ndim; ++i) {
     if (__builtin_mul_overflow(bytes, call->shape[i], &bytes) || bytes > TE_SELECT_REACH) return 0;
     for (int operand = 0; operand < TE_SELECT_OPERANDS; ++operand) {
-      if (__builtin_mul_overflow(call->strides[operand][i], call->shape[i], &reach) ||
+      /* There are no steps along an axis of extent 1. */
+      if (__builtin_mul_overflow(call->strides[operand][i], call->shape[i] - 1, &reach) ||
           reach > TE_SELECT_REACH || reach < -TE_SELECT_REACH) {
         return 0;
       }
     }
   }
-  for (int operand = 0; operand < TE_SELECT_OPERANDS; ++operand) {
+  for (int operand = 0; operand < TE_SELECT_OPERANDS; ++operand)
     if (!call->data[operand]) return 0;
-  }
   return !te_select_where_overlaps(call);
 }

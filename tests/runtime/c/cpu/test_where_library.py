@@ -95,6 +95,16 @@ def test_call_that_makes_no_sense_is_refused(library, change):
     assert (out == 7).all() and x.tobytes() == before.tobytes()
 
 
+def test_stride_of_an_axis_of_one_element_does_not_matter(library):
+    cond, x, y = where_recorder.operands(3)
+    out = np.empty((1, 3), "f4")
+    call = where_recorder.call_of(cond, x, y, out)
+    for operand, stride in enumerate((1 << 62, -(1 << 63), (1 << 63) - 1, -(1 << 63))):
+        call.strides[operand][0] = stride
+    assert library.te_select_where_call_on(ctypes.byref(call), None, None, 0) >= 0
+    assert out.tobytes() == np.where(cond, x, y).tobytes()
+
+
 def test_call_without_elements_needs_no_memory(library):
     nothing = np.empty((3, 0), "f4")
     call = where_recorder.call_of(nothing > 0, nothing, nothing, nothing)
