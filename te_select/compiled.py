@@ -117,7 +117,7 @@ def _records(tuning_logs: Any) -> list[str | bytes]:
     """The logs of all targets: the nearest record may be that of another one."""
     given = folders.default_folders() if tuning_logs is None else [Path(tuning_logs)]
     found = folders.contents(given)
-    if tuning_logs is not None and len(found) == 1:
+    if tuning_logs is not None and not found:
         raise FileNotFoundError(given[0])
     return found
 

@@ -78,8 +78,15 @@ def check(logs: Path) -> None:
         raise TuningError(f"{logs} {problem}; expected a folder that te-select tune has written")
 
 
-def contents(given: Iterable[Path]) -> list[str | bytes]:
-    """All that the logs in some folders say, to make a digest of it.
+def contents(given: Iterable[Path], *, unsure: bool = True) -> list[str | bytes]:
+    """What the logs in some folders say, to make a digest of it; nothing if they are empty.
+
+    Parameters
+    ----------
+    given
+        The folders.
+    unsure
+        Whether to take outcomes that are unsure, of which no kernel is made.
 
     Raises
     ------
@@ -88,11 +95,19 @@ def contents(given: Iterable[Path]) -> list[str | bytes]:
     """
     found: list[str | bytes] = []
     for folder in given:
-        found.append("folder")
+        own: list[str | bytes] = []
         of_targets = [each.joinpath(name) for each in folder.iterdir() for name in FILES]
         for path in sorted(filter(files.is_there, of_targets)):
-            found += [path.relative_to(folder).as_posix(), files.read(path)]
+            lines = files.read(path).split(b"\n")
+            said = [line for line in lines if line and (unsure or not _is_unsure(line))]
+            own += [path.relative_to(folder).as_posix(), *said] if said else []
+        found += ["folder", *own] if own else []
     return found
+
+
+def _is_unsure(line: bytes) -> bool:
+    """Whether a line is an outcome without a record: a session with a target of its own."""
+    return b'"unsure": ' in line and b'"target": ' in line
 
 
 def read(path: Path) -> bytes:

@@ -13,7 +13,7 @@ WHOLE = "all"
 def entry(part: str) -> str:
     """The file name of a part that is built here, for this CPU, by the records that there are."""
     try:
-        records = folders.contents(folders.default_folders(folders.FAMILY))
+        records = folders.contents(folders.default_folders(folders.FAMILY), unsure=False)
     except caught(OSError, ArtifactError):  # a build says what is wrong with them
         records = []
     return cache.name_of(f"where_{part}", build_key.digest(*records))

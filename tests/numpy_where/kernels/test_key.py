@@ -1,12 +1,13 @@
 """The names of entries in the cache: they change with the records of the family, and only those."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from te_select.numpy_where.kernels import key
 from te_select.records import folders
-from te_select.records.folders import RECORDS
+from te_select.records.folders import RECORDS, SESSIONS
 
 
 @pytest.fixture
@@ -17,9 +18,10 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folders.user_folder()
 
 
-def write(folder: Path, text: str) -> None:
+def write(folder: Path, text: str, session: str = "") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RECORDS).write_text(text)
+    (folder / SESSIONS).write_text(session)
 
 
 def test_every_change_of_a_record_is_another_name(own: Path) -> None:
@@ -32,6 +34,14 @@ def test_every_change_of_a_record_is_another_name(own: Path) -> None:
     (own / "where" / "znver5").rename(own / "where" / "znver4")
     assert key.entry("w4") not in names
     assert all(key.holds(name, "w4") for name in names)
+
+
+def test_outcome_that_is_unsure_makes_no_other_name(own: Path) -> None:
+    names = [key.entry("w4")]
+    for said in ({"unsure": "noise", "target": "{}"}, {"unsure": "", "target": "{}"}, {}):
+        write(own / "where" / "znver5", "", json.dumps({"record": "w4_9cte", **said}))
+        names.append(key.entry("w4"))
+    assert names[0] == names[1] == names[2] != names[3]
 
 
 def test_records_of_other_kernels_make_no_other_name(own: Path) -> None:
