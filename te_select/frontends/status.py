@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from te_select.errors import BroadcastError, DTypeError, ModelError
 from te_select.frontends.tensors import Dim, Dims, Tensor
-from te_select.operator.broadcast import Shape
+from te_select.operator.broadcast import MAX_RANK, Shape
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.node import ModelNode, Status
 from te_select.operator.systems import System
@@ -107,6 +107,8 @@ def _obstacles(
         yield "shape", f"a few {dtype} elements from which shapes are made"
     if all(tensor.constant for tensor in operands):
         yield "folded", "all three operands are constant, so the output is"
+    if (rank := max(map(len, filter(None, shapes)), default=0)) > MAX_RANK:
+        yield "refused", f"it has {rank} axes, and kernels take up to {MAX_RANK}"
     if unlike := _unlike(met, int):
         if not site.conditional:
             raise ModelError(f"{site.op} at {site.place}: {unlike}, which do not broadcast")

@@ -76,6 +76,13 @@ def test_type_that_the_operator_does_not_take_is_refused():
     assert "opset 16" in node.reason
 
 
+@pytest.mark.parametrize("dim", [1, "n", None])
+def test_more_axes_than_any_kernel_takes_are_refused(dim):
+    assert judged((dim,) * 64, (4,), ()).status != "refused"
+    node = judged((dim,) * 70, (4,), ())
+    assert (node.status, node.reason) == ("refused", "it has 70 axes, and kernels take up to 64")
+
+
 def test_constant_operands_are_folded():
     assert judged((4,), (4,), (), constant=True).status == "folded"
 
