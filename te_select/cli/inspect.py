@@ -51,7 +51,8 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     """Show what a library or a workload is; what a model becomes.
 
     For a library and a workload: the config with its reason, and the source at each level. For a
-    model: a table of its Where or Select nodes, with what te-select does with each.
+    model: a table of its Where or Select nodes, with what te-select does with each. By --size
+    it tells how many bytes a call of a node with named dims reads and writes.
 
     A library is read, and its code does not run. With --load it does: what the library decides on
     this machine is shown, too.
@@ -69,7 +70,6 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         _show_model(of_model.model, of_model.size, of_model.expand, as_json)
         return
     console.no_meaning("without --model", size=of_model.size, expand=of_model.expand)
-    code = 0
     if path is not None and (flags.given or logs is not None):
         raise console.UsageError(
             "a library and workload flags are given; expected one or the other"
@@ -82,7 +82,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
             return
         document = _of_library(path)
         document |= _here(path, document["kernels"], load=load)
-        code = _write_beside(path, document)
+        document |= _written_beside(path)
     else:
         paths.check_folder("--tuning-logs", logs, "none")
         if not flags.given:
@@ -105,7 +105,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         print(document["kernels"][0]["source"])
     else:
         _print(document)
-    raise typer.Exit(code)
+    raise typer.Exit(console.FAILED if path and "files_written" not in document else 0)
 
 
 def _show_model(path: Path, size: list[str] | None, expand: bool, as_json: bool) -> None:
@@ -147,13 +147,13 @@ def _of_workload(
     return document
 
 
-def _write_beside(path: Path, document: dict[str, Any]) -> int:
-    """Write the manifest and the header beside a library again, if they differ; the exit code."""
+def _written_beside(path: Path) -> dict[str, list[str]]:
+    """Write the manifest and the header beside a library again, if they differ from it."""
     try:
-        document["files_written"] = stored.write_beside(stored.read(path), path)
+        written, left = stored.write_beside(stored.read(path), path)
     except ArtifactError:  # it was changed, as "loads here" says
-        return console.FAILED
-    return 0
+        return {}
+    return {"files_written": written, "files_left": left}
 
 
 def _here(path: Path, kernels: list[dict[str, Any]], *, load: bool = True) -> dict[str, Any]:
@@ -230,23 +230,23 @@ def _print(document: dict[str, Any]) -> None:
         **kinds.load(kinds.kind(target["kind"]).kernel).needs(target),
         "versions": ", ".join(f"{k} {v}" for k, v in document["versions"].items()),
     }
-    made_by = [
+    if made_by := [
         f"{c['name']} {c['version']} ({c['license'] or '?'})" for c in document["components"]
-    ]
-    if made_by:
+    ]:
         general["made by"] = ", ".join(made_by)
     for model in document["models"]:
         general["made for"] = f"{model['name']}, SHA-256 {model['sha256']}"
-    if "loads_here" in document:
-        general["loads here"] = document["loads_here"]
-    if "level_here" in document:
-        general["level here"] = document["level_here"]
+    for name in ("loads_here", "level_here"):
+        if name in document:
+            general[name.replace("_", " ")] = document[name]
     console.print_fields(general)
     if document.get("in_effect"):
         print("here, if a knob is -1")
         console.print_fields(document["in_effect"], "  ")
     for name in document.get("files_written", ()):
         print(f"{name} was gone or did not fit, and was written again")
+    for problem in document.get("files_left", ()):
+        console.print_line(problem)
     print()
     print_kernels(document["kernels"])
     for node in document["nodes"]:

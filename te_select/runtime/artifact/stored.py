@@ -7,7 +7,6 @@ people and other tools. ``NAME.h`` declares the plain C functions. ``NAME.a`` ho
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -169,7 +168,7 @@ def write_all(libraries: Mapping[Path, Stored]) -> None:
             atomic.remove(other)  # of an earlier export: it would not fit
 
 
-def write_beside(stored: Stored, path: str | os.PathLike[str]) -> list[str]:
+def write_beside(stored: Stored, path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     """Write ``NAME.json`` and ``NAME.h`` again if they differ from what the library holds.
 
     Parameters
@@ -181,19 +180,21 @@ def write_beside(stored: Stored, path: str | os.PathLike[str]) -> list[str]:
 
     Returns
     -------
-    list of str
-        The names of the files that were written. A file that no export wrote, or that cannot be
-        written, is left unchanged.
+    tuple of two lists of str
+        The names of the files that were written; and why others that differ were left unchanged:
+        no export wrote them, or they cannot be written.
     """
-    written = []
+    written, left = [], []
     for beside, data in _derived(stored, files.library_path(path)).items():
-        if data is None:
-            continue
-        with contextlib.suppress(ArtifactError):
-            if files.is_missing(beside) or (_is_ours(beside) and files.read(beside) != data):
-                atomic.replace(beside, data)
-                written.append(beside.name)
-    return written
+        try:
+            if data is not None:
+                _check_replaceable(beside)
+                if files.is_missing(beside) or files.read(beside) != data:
+                    atomic.replace(beside, data)
+                    written.append(beside.name)
+        except ArtifactError as error:
+            left.append(str(error))
+    return written, left
 
 
 def _derived(stored: Stored, path: Path) -> dict[Path, bytes | None]:

@@ -196,13 +196,13 @@ def test_edits_beside_the_library_change_nothing_and_are_undone(path):
     text = beside.read_text()
     beside.write_text(text.replace('"lanes": 8', '"lanes": 9'))
     assert loading.load(path).config == {"lanes": 8}
-    assert stored.write_beside(stored.read(path), path) == [f"{path.stem}.json"]
+    assert stored.write_beside(stored.read(path), path) == ([f"{path.stem}.json"], [])
     assert beside.read_text() == text
-    assert not stored.write_beside(stored.read(path), path)
+    assert stored.write_beside(stored.read(path), path) == ([], [])
     beside.unlink()
-    assert stored.write_beside(stored.read(path), path)
+    assert stored.write_beside(stored.read(path), path) == ([f"{path.stem}.json"], [])
     beside.write_text("{}")
-    assert not stored.write_beside(stored.read(path), path)
+    assert "json is no manifest of te-select" in stored.write_beside(stored.read(path), path)[1][0]
     assert beside.read_text() == "{}"
 
 

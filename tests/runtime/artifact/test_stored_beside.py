@@ -97,8 +97,8 @@ def test_header_of_another_library_is_written_again(with_c, tmp_path):
     right = header.read_bytes()
     for wrong in (right.replace(b"8", b"9"), None):
         header.unlink() if wrong is None else header.write_bytes(wrong)
-        assert stored.write_beside(with_c, path) == ["mask.h"]
+        assert stored.write_beside(with_c, path) == (["mask.h"], [])
         assert header.read_bytes() == right
     header.write_bytes(b"#define MASK 1\n")
-    assert stored.write_beside(with_c, path) == []
+    assert "mask.h is no header of te-select" in stored.write_beside(with_c, path)[1][0]
     assert header.read_bytes() == b"#define MASK 1\n"
