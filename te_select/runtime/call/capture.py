@@ -1,8 +1,8 @@
 """What a program asks for, for tuning: captured if ``TE_SELECT_CAPTURE`` names a file.
 
-Every call is counted. One of some 64 is timed, and its cond is looked at: how much of it is true,
-and in how many runs of one value. When the program ends, what was seen is added to the file, which
-several processes and runs may share::
+Every call is counted. One of some 64 is timed, of the first ones more, and its cond is looked at:
+how much of it is true, and in how many runs of one value. When the program ends, what was seen is
+added to the file, which several processes and runs may share::
 
     {"kernels": {workload as JSON: {...}}, "where": {name of a kernel of where(): {...}}}
 
@@ -52,7 +52,7 @@ def of_kernels(call: Callable[..., Any]) -> Callable[..., Any]:
         seen["next"] -= 1
         if seen["next"]:
             return call(self, cond, then, else_, out)
-        seen["next"] = _intervals.randrange(1, 2 * EVERY)
+        seen["next"] = _intervals.randrange(1, 2 * min(EVERY, seen["looks"] + 1))
         begin = time.perf_counter()
         result = call(self, cond, then, else_, out)
         _note(seen, time.perf_counter() - begin, cond, 1)
@@ -77,7 +77,7 @@ def of_where(
 
     ``counts`` tells the elements of each kernel so far, as int64s, and ``by_name`` names them.
     """
-    of_number: dict[int, Seen] = defaultdict(lambda: {"sampled": 0})
+    of_number: dict[int, Seen] = defaultdict(lambda: {"sampled": 0, "looks": 0})
 
     def sample(*args: Any, **options: Any) -> Any:
         before = np.frombuffer(counts(), np.int64)
@@ -104,7 +104,7 @@ def of_where(
 
 def _begun(kernel: Any) -> Seen:
     key = json.dumps(kernel.workload.to_json(), sort_keys=True)
-    new = {"calls": 0, "sampled": 0, "next": 1, "sizes": {}}
+    new = {"calls": 0, "sampled": 0, "looks": 0, "next": 1, "sizes": {}}
     seen: Seen = _kernels.setdefault(key, new)
     kernel.__dict__["_seen"] = seen
     _at_exit()
@@ -113,7 +113,7 @@ def _begun(kernel: Any) -> Seen:
 
 def _note(seen: Seen, seconds: float, cond: Any, units: int) -> None:
     """Add a sample, which took ``seconds`` for so many calls or elements."""
-    seen["looks"] = seen.get("looks", 0) + 1
+    seen["looks"] += 1
     if seen["looks"] > 1:  # the first call loads, or even builds
         seen["sampled"] += units
         seen["spent"] = seen.get("spent", 0.0) + seconds

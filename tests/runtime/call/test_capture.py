@@ -14,6 +14,7 @@ import pytest
 
 import te_select
 from te_select import Workload
+from tests.support.programs import python
 
 KERNEL, NAMED = Workload((64, 1), (64, 500), ()), Workload(("n",), ("n",), ("n",), "int16")
 PROGRAM = """
@@ -65,6 +66,23 @@ def test_calls_are_counted_and_conds_are_sampled(run: Any) -> None:
     assert named["sizes"] == {"n": [100, 2000]}
     assert named["conds"] / named["runs"] > 10
     assert fixed["seconds"] > 0 and named["seconds"] > 0
+
+
+def test_a_few_calls_are_timed(tmp_path: Path, family: Path) -> None:
+    path = te_select.export([KERNEL], tmp_path / "lib.so", tuning_logs=False)
+    code = """
+import sys, numpy as np, te_select
+kernel, x = te_select.load(sys.argv[1]), np.ones((64, 500), "f4")
+for _ in range(int(sys.argv[2])):
+    kernel(x[:, :1] > 0, x, 0.5)
+    te_select.where(x > 0, x, x)
+"""
+    for calls in (2, 100):
+        seen = tmp_path / f"{calls}.json"
+        python(code, path, str(calls), TE_SELECT_CAPTURE=str(seen))
+        found = json.loads(seen.read_text())
+        for each in (*found["kernels"].values(), *found["where"].values()):
+            assert 0 < each["seconds"] < 1
 
 
 def test_kernels_of_where_are_counted_and_runs_add_up(run: Any, family: Path) -> None:

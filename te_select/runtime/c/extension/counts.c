@@ -7,10 +7,12 @@ static const int64_t WORTH_LOADING = 1 << 22; /* elements that a kernel of rows 
 PyObject* te_select_sampler;
 
 int te_select_is_sampled(void) {
-  static uint32_t state = 1, unsampled = 1; /* the intervals are random: programs have periods */
+  /* The intervals are random, as programs have periods, and grow: a program may call but a few times. */
+  static uint32_t state = 1, unsampled = 1, most = 1;
   if (--unsampled) return 0;
   state ^= state << 13, state ^= state >> 17, state ^= state << 5;
-  unsampled = 2 + state % 125;
+  unsampled = 2 + state % most;
+  if (most < 125) most += 2; /* one call of some 64 */
   return 1;
 }
 
