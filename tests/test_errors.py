@@ -43,6 +43,11 @@ def test_a_removed_name_says_what_to_use_instead(name: str, instead: str) -> Non
     assert name not in dir(te_select) and not hasattr(te_select, name)
 
 
+def test_a_removed_module_says_what_to_use_instead() -> None:
+    with pytest.raises(ImportError, match=r"te_select\.jax was removed in 0.3: call jax.numpy"):
+        __import__("te_select.jax")
+
+
 def test_warning_made_an_error_is_shown_and_the_call_goes_on(tmp_path: Path) -> None:
     text = (
         "import numpy as np, te_select\ncond, x = np.arange(6) % 2 == 0, np.arange(6.0)\n"
