@@ -13,6 +13,7 @@ from te_select.cli import console, models, paths
 from te_select.cli.flags import with_groups
 from te_select.cli.manifest import describe, print_kernels, read_manifest
 from te_select.cli.workloads import WorkloadsFlags, gather
+from te_select.operator.broadcast import count_of
 from te_select.operator.node import ModelNode
 from te_select.runtime.artifact import files
 
@@ -83,7 +84,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
             console.tuning_logs(logs),
             config=console.parse_knobs(config),
             static="object" if static_object else static,
-            names=dict(_pair(text) for text in names or ()),
+            names=console.parse_pairs("--name", names, "masked=graph#0"),
             progress=step,
         )
     end = time.perf_counter()
@@ -112,18 +113,11 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
                 console.print_line(f"{node.place}: {by}; {node.reason}")
     for library in libraries:
         print(
-            f"{library['path']}: {len(library['kernels'])} kernel(s) for "
+            f"{library['path']}: {count_of(len(library['kernels']), 'kernel')} for "
             f"{library['target']['name']}, {library['bytes'] / 1024:.0f} KiB"
         )
         print_kernels(library["kernels"])
     print(f"{end - imported:.2f} s (and {imported - start:.2f} s to import TVM)")
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, what = text.partition("=")
-    if not equals:
-        raise console.UsageError(f"--name {text!r}: expected, for example, masked=graph#0")
-    return name, what
 
 
 def _written(path: Path, target: str) -> list[Path]:

@@ -58,26 +58,31 @@ def tuning_logs(text: str | None) -> str | Literal[False] | None:
 
 
 def parse_knobs(texts: Sequence[str] | None) -> dict[str, Any]:
-    """The knobs of ``--config``, with values of JSON.
+    """The knobs of ``--config``, with values of JSON; raises as `parse_pairs`."""
+    return parse_pairs("--config", texts, "piece=4096 or rows=true", json.loads)
+
+
+def parse_pairs(
+    flag: str, texts: Sequence[str] | None, example: str, parse: Callable[[str], Any] = str
+) -> dict[str, Any]:
+    """The values of a flag that each give a name something.
 
     Raises
     ------
     UsageError
-        If one is malformed, or given twice.
+        If one is malformed, or a name is given twice.
     """
-    knobs: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for text in texts or ():
-        name, _, value = text.partition("=")
         try:
-            knob = json.loads(value)
+            name, value = text.split("=", 1)
+            parsed = parse(value)
         except ValueError as error:
-            raise UsageError(
-                f"--config {text!r}: expected, for example, piece=4096 or rows=true"
-            ) from error
-        if name in knobs:
-            raise UsageError(f"--config {name} is given twice; expected it once")
-        knobs[name] = knob
-    return knobs
+            raise UsageError(f"{flag} {text!r}: expected, for example, {example}") from error
+        if name in found:
+            raise UsageError(f"{flag} {name} is given twice; expected it once")
+        found[name] = parsed
+    return found
 
 
 def no_meaning(where: str, **flags: Any) -> None:

@@ -23,7 +23,7 @@ from te_select.cli.console import (
 from te_select.cli.flags import with_groups
 from te_select.cli.paths import check_folder
 from te_select.cli.workloads import WorkloadsFlags, gather
-from te_select.operator.broadcast import printable
+from te_select.operator.broadcast import count_of, printable
 
 if TYPE_CHECKING:
     from te_select.records.log import Entry
@@ -82,9 +82,9 @@ def list_command(
         records = [{**row, "folder": folder} for folder, own in rows.items() for row in own]
         print_json({"records": records, "damaged": complaints})
     for folder, own in () if as_json else rows.items():
-        print(f"{folder}: {len(own)} records")
+        print(f"{folder}: {count_of(len(own), 'record')}")
         if own:
-            print_table(_HEADERS, [[_cell(row[key]) for key in _COLUMNS] for row in own])
+            print_table(_HEADERS, [[_cell(key, row[key]) for key in _COLUMNS] for row in own])
     _report(complaints, as_json)
 
 
@@ -181,18 +181,11 @@ def prune_command(logs: Written = None, target: Targets = "*", as_json: JsonFlag
             print_line(line)
 
 
-_HEADERS = ("target", "record", "us", "default us", "gain", "trials", "busy", "spread", "machine")
+_HEADERS = ("target", "record", "time", "default", "gain", "trials", "busy", "spread", "machine")
 _COLUMNS = (
-    "target",
-    "record",
-    "microseconds",
-    "default_microseconds",
-    "gain",
-    "trials",
-    "busy_cores",
-    "spread",
-    "machine",
-)
+    "target", "record", "microseconds", "default_microseconds", "gain", "trials", "busy_cores",
+    "spread", "machine",
+)  # fmt: skip
 
 
 _SAID = ("workload", "trials", "failed", "machine", "command", "cond", "sizes")
@@ -228,8 +221,10 @@ def _gain(entry: Entry, default: float | None) -> str | None:
     return "default won" if entry.seconds == default else f"{default / entry.seconds:.2f}x"
 
 
-def _cell(value: object) -> str:
-    return "-" if value is None else str(value)
+def _cell(name: str, value: Any) -> str:
+    if value is None or "microseconds" not in name:
+        return "-" if value is None else str(value)
+    return f"{value:.4g} us" if value < 1000 else f"{value / 1000:.4g} ms"  # noqa: PLR2004
 
 
 def _rounded(value: float | None) -> float | None:
@@ -265,8 +260,8 @@ def _merge(
         print_json(merged._asdict())
     else:
         print(
-            f"{len(merged.taken)} records copied to {destination}, {len(merged.kept)} there were "
-            f"as fast, {len(merged.refused)} refused"
+            f"{count_of(len(merged.taken), 'record')} copied to {destination}, {len(merged.kept)} "
+            f"as fast there before, {len(merged.refused)} refused"
         )
     _report(merged.refused, as_json)
 

@@ -10,7 +10,7 @@ from typing import Any
 from te_select.cli.console import print_fields
 from te_select.operator import family
 from te_select.operator.access import access_pattern
-from te_select.operator.broadcast import format_shape
+from te_select.operator.broadcast import count_of, format_shape
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
 
@@ -118,7 +118,7 @@ def _in_words(here: dict[str, Any]) -> str:
     """How a call runs on this machine, as docs/schedules.md calls it."""
     said = []
     if "threads" in here:
-        said.append(f"{here['threads']} thread{'s' * (here['threads'] != 1)}")
+        said.append(count_of(here["threads"], "thread"))
         said.append(f"stores {'past' if here['stores_past_the_cache'] else 'into'} the caches")
         said += ["may look at cond first"] * here["looks_at_cond"]
     return "; ".join([*said, *([" or ".join(here["leaf"])] if here["leaf"] else [])])

@@ -12,16 +12,14 @@ from typing import Annotated, Any
 import typer
 
 import te_select
-from te_select.cli.console import UsageError, print_line, print_table
+from te_select.cli.console import UsageError, parse_pairs, print_line, print_table
 from te_select.errors import BroadcastError, DTypeError, ModelError
 from te_select.operator.access import access_pattern
-from te_select.operator.broadcast import Shape, format_shape
+from te_select.operator.broadcast import Shape, count_of, format_shape
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import files
 
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_SIZE = re.compile(rf"({_NAME.pattern})=(\d{{1,18}})(?::(\d{{1,18}}))?", re.ASCII)
 Sizes = dict[str, tuple[int, int]]
 Ranges = tuple[tuple[str, int, int], ...]
 _NOT_KNOWN = "?"
@@ -50,7 +48,7 @@ class ModelFlags:
     model: Model = None
     size: Annotated[
         list[str] | None,
-        typer.Option(help="Size of a named dim: batch=8; for tune also batch=1:64; repeatable."),
+        typer.Option(help="Size of a named dim: batch=8 (tune takes batch=1:64, too); repeatable."),
     ] = None
     expand: Expand = False
 
@@ -94,27 +92,23 @@ def parse_ranges(texts: Sequence[str] | None, known: Collection[str]) -> Sizes:
     UsageError
         If one is malformed, or names no dim that is known.
     """
-    sizes: Sizes = {}
-    for text in texts or ():
-        match = _SIZE.fullmatch(text)
-        if match is None:
-            raise UsageError(
-                f"--size {text!r} is no size of a dim; expected, for example, batch=8, or for "
-                "tune a range such as batch=1:64"
-            )
-        name, least, most = match[1], int(match[2]), int(match[3] or match[2])
+    example = "batch=8, or for tune a range such as batch=1:64"
+    sizes: Sizes = parse_pairs("--size", texts, example, _bounds)
+    for name, (least, most) in sizes.items():
         if least > most:
-            raise UsageError(f"--size {text}: {least} is above {most}; expected the least first")
-        if name in sizes:
-            raise UsageError(f"--size {name} is given twice; expected it once")
-        sizes[name] = least, most
-    for name in sizes:
+            raise UsageError(f"--size {name}: {least} is above {most}; expected the least first")
         if name not in known:
             raise UsageError(
                 f"--size {name} names no dim; expected one of "
                 f"{', '.join(sorted(known)) or 'none: all dims are numbers'}"
             )
     return sizes
+
+
+def _bounds(text: str) -> tuple[int, int]:
+    if (match := re.fullmatch(r"(\d{1,18})(?::(\d{1,18}))?", text, re.ASCII)) is None:
+        raise ValueError(text)
+    return int(match[1]), int(match[2] or match[1])
 
 
 def names_of(nodes: Sequence[ModelNode]) -> set[str]:
@@ -232,10 +226,8 @@ def bytes_per_call(node: ModelNode, sizes: dict[str, int]) -> int | None:
 
 def counted(nodes: Sequence[ModelNode]) -> str:
     """How many nodes have which status: ``9 nodes: 4 compiled, 5 shape``."""
-    counts = Counter(node.status for node in nodes)
-    return f"{len(nodes)} node{'s' * (len(nodes) != 1)}: " + ", ".join(
-        f"{n} {status}" for status, n in counts.items()
-    )
+    by_status = (f"{n} {status}" for status, n in Counter(node.status for node in nodes).items())
+    return f"{count_of(len(nodes), 'node')}: {', '.join(by_status)}"
 
 
 def print_nodes(nodes: Sequence[ModelNode], sizes: dict[str, int]) -> None:

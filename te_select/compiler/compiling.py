@@ -194,11 +194,15 @@ def _named(
     for name, what in names.items():
         of_nodes = {node.workload for node in nodes if what in (node.place, node.name)}
         meant = [each for each in workloads if each in of_nodes or each.name == what]
-        if len(meant) != 1 or not isinstance(name, str) or not is_c_name(name):
+        if not isinstance(name, str) or not is_c_name(name):
+            raise ArgumentError(
+                f"names has {shown(name)}, which is no name for C; expected an identifier that "
+                "does not begin with select"
+            )
+        if len(meant) != 1:
             raise ArgumentError(
                 f"names has {shown(name)} for {shown(what)}, of which there are {len(meant)} C "
-                "functions; expected an identifier that does not begin with select, for the place "
-                "or the name of a node, or the name of a workload"
+                "functions; expected the place or the name of a node, or the name of a workload"
             )
         found.setdefault(meant[0], []).append(name)
     return found

@@ -61,6 +61,11 @@ class Broadcast:
     else_axes: Axes
 
 
+def count_of(count: int, what: str) -> str:
+    """So many of something, for people: ``1 record``, ``2 records``."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
 def parse_shape(shape: Iterable[Any], operand: str) -> Shape:
     """Check a shape and convert its dims to ``int`` and ``str``.
 

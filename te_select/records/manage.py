@@ -118,7 +118,7 @@ def prune(logs: Path, target: str = "*") -> list[str]:
         gone += [f"{name}/{entry.key}: {why}" for entry, why in told if why]
         dropped = store.drop(logs / name, useless) if entries else []
         if slower := [entry for entry in dropped if entry not in useless]:
-            gone.append(f"{name}: {len(slower)} slower records")
+            gone.append(f"{name}: slower records: {len(slower)}")
     return gone
 
 

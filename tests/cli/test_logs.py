@@ -20,7 +20,8 @@ def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):
     assert row["microseconds"] == pytest.approx(125, rel=0.01)
     assert row["default_microseconds"] == pytest.approx(250, rel=0.01)
     assert row["gain"] == "2.00x"
-    assert "w4_1024cte" in run("logs", "list", "--tuning-logs", tmp_path).stdout
+    shown = " ".join(run("logs", "list", "--tuning-logs", tmp_path).stdout.split())
+    assert "w4_1024cte 125 us 250.5 us 2.00x" in shown
     with (tmp_path / TARGET / log.RECORDS).open("a") as file:
         file.write("torn")
     result = run("logs", "list", "--tuning-logs", tmp_path)
@@ -63,7 +64,7 @@ def test_logs_travel_by_export_and_import(tmp_path, fake):
     assert exported["taken"] == [f"{TARGET}/w4_1024cte"]
     imported = run("logs", "import", tmp_path / "b", "--tuning-logs", tmp_path / "c")
     assert imported.exit_code == 0
-    assert "1 records copied" in imported.stdout
+    assert "1 record copied" in imported.stdout
     read = [log.read(tmp_path / name / TARGET).entries for name in "abc"]
     assert read[0] == read[1] == read[2]
 
@@ -127,7 +128,7 @@ def test_import_and_prune_change_ones_own_folder_by_default(tmp_path, fake, monk
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     tuned(tmp_path / "theirs", fake)
     own = tmp_path / "home" / "te-select" / "tuning_logs"
-    assert f"1 records copied to {own}," in run("logs", "import", tmp_path / "theirs").stdout
+    assert f"1 record copied to {own}," in run("logs", "import", tmp_path / "theirs").stdout
     with (own / TARGET / log.RECORDS).open("a") as file:
         file.write("torn")
     (gone,) = run_json("logs", "prune")["dropped"]

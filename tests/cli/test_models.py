@@ -80,11 +80,11 @@ def test_compile_says_first_what_became_of_the_nodes(graph, tmp_path):
     ("given", "said"),
     [
         ("masked", "expected, for example, masked=graph#0"),
-        ("masked=graph#9", "there are 0 C functions; expected an identifier"),
+        ("masked=graph#9", "there are 0 C functions; expected the place or the name of a node"),
         ("masked=graph#3", "there are 0 C functions"),  # dispatched
         ("masked=mask", "there are 2 C functions"),
         ("select_x=graph#0", "that does not begin with select"),
-        ("a b=graph#0", "names has 'a b' for 'graph#0'"),
+        ("a b=graph#0", "names has 'a b', which is no name for C; expected an identifier"),
     ],
 )
 def test_names_in_c_that_mean_no_function_are_refused(graph, tmp_path, given, said):
@@ -236,6 +236,7 @@ def test_bench_and_tune_take_a_model(graph, tmp_path):
         ("inspect --model M --size batch", "expected, for example, batch=8"),
         ("tune --model M --size t21_0=2 --size t21_0=3", "t21_0 is given twice"),
         ("compile --model none.onnx -o a.so", "none.onnx is missing; expected a model"),
+        ("compile --model M -o x.so --name m=graph#0 --name m=graph#1", "m is given twice"),
         ("inspect --model M --size batch=8", "expected one of t21_0"),
         ("inspect --size n=8 --cond 4", "no meaning without --model"),
         ("bench --model M --size t21_0=8 --cond 4", "expected one"),

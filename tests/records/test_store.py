@@ -263,7 +263,7 @@ def test_prune_judges_every_record_of_a_pattern_for_itself(tmp_path, flats, monk
         doubt, "misfit", lambda entry: "of no use" if entry.seconds == 5e-4 else None
     )
     gone = manage.prune(tmp_path)
-    assert gone == [f"{V4.name}/w4_101cte: of no use", f"{V4.name}: 1 slower records"]
+    assert gone == [f"{V4.name}/w4_101cte: of no use", f"{V4.name}: slower records: 1"]
     assert log.read(folder).entries == tuple(flats)
 
 
