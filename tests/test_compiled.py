@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -34,6 +35,18 @@ lines = len(kernel.source("asm").splitlines())
 path = kernel.export(sys.argv[1])
 same = te_select.load(path)(cond, then, np.float32(5)).tolist() == out
 print(json.dumps([has_tvm, out, str(kernel.path), kernel.origin, lines, same]))
+"""
+RENAMES_SEEN_LATE = """
+import os, sys, threading, te_select
+rename = os.replace
+def late(source, target):
+    hidden = f"{target}.{os.getpid()}"
+    rename(source, hidden)
+    threading.Timer(1, rename, (hidden, target)).start()
+os.replace = late
+for _ in range(2):
+    assert te_select.compile(te_select.Workload((), (), (), "int64"))(True, 5, 6) == 5
+print("tvm" in sys.modules)
 """
 NO_HOME = """
 import os, pwd
@@ -71,6 +84,14 @@ def builds(monkeypatch):
 
 def selects(kernel):
     return kernel(COND, THEN, np.float32(5)).tobytes() == EXPECTED.tobytes()
+
+
+def test_entry_that_others_see_late_is_built_again(folder):
+    """As on NFS, where a rename takes a while to be seen."""
+    with ThreadPoolExecutor(2) as at_once:
+        built = [*at_once.map(python, [RENAMES_SEEN_LATE] * 2)]
+    assert [*built, python(RENAMES_SEEN_LATE)] == ["True\n", "True\n", "False\n"]
+    assert len([*folder.iterdir()]) == len(cache.entries()) == 2  # the kernel and the host half
 
 
 def test_another_process_finds_it_and_needs_no_tvm(folder, tmp_path):
