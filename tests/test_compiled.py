@@ -44,8 +44,7 @@ def late(source, target):
     rename(source, hidden)
     threading.Timer(1, rename, (hidden, target)).start()
 os.replace = late
-for _ in range(2):
-    assert te_select.compile(te_select.Workload((), (), (), "int64"))(True, 5, 6) == 5
+assert te_select.compile(te_select.Workload((), (), (), "int64"))(True, 5, 6) == 5
 print("tvm" in sys.modules)
 """
 NO_HOME = """

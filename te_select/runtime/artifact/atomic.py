@@ -92,8 +92,7 @@ def write_output(path: Path, data: bytes) -> None:
     """
     with _explained(path):
         if path.exists() and not path.is_file():  # such as /dev/stdout, which must stay
-            with path.open("wb") as file:
-                file.write(data)
+            path.write_bytes(data)
             return
         target = path.resolve()
     replace(target, data)

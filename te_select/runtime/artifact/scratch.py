@@ -61,11 +61,15 @@ def folder(room: int = ROOM) -> Iterator[Path]:
     Raises
     ------
     NoRoomError
-        If no folder can be made, or there is not enough room.
+        If no folder can be made, there is not enough room, or another program has removed it.
     """
     made = make(room)
     try:
         yield made
+    except caught(Exception) as error:
+        if files.is_folder(made):
+            raise
+        raise NoRoomError(f"{made} was removed in use; set TMPDIR to another folder") from error
     finally:
         remove(made)
 
@@ -144,14 +148,13 @@ def create(folder: Path, opened: Callable[[Path], int], prefix: str) -> tuple[Pa
     tuple of Path and int
         Its path, and the descriptor, which locks it until it is closed.
     """
-    tries = 0
+    tries = _TRIES
     while True:
-        tries += 1
         path = folder.joinpath(f"{prefix}{secrets.token_hex(8)}")
         try:
             handle = opened(path)
         except caught(FileNotFoundError):  # removed as left behind; or the folder takes no files
-            if tries == _TRIES:
+            if not (tries := tries - 1):
                 raise
             continue
         try:

@@ -101,10 +101,15 @@ def test_what_has_no_lock_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """The system had no lock left for its maker, and has one for the next process."""
     with monkeypatch.context() as short:
         short.setattr(fcntl, "flock", refuse)
-        path, handle = scratch.create(tmp_path, scratch._create, scratch.VISIBLE)
+        path, _ = scratch.create(tmp_path, scratch._create, scratch.VISIBLE)
     scratch.clear(tmp_path, scratch.VISIBLE)
-    os.close(handle)
     assert path.is_dir()
+
+
+def test_folder_that_others_remove_is_named() -> None:
+    with pytest.raises(scratch.NoRoomError, match="was removed in use"), scratch.folder() as made:
+        made.rmdir()
+        made.joinpath("kernels.o").touch()
 
 
 @pytest.mark.parametrize(
