@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from te_select.compiled import compile
     from te_select.compiler import export
     from te_select.frontends import ModelNode, read_model
-    from te_select.numpy_where import where
+    from te_select.numpy_where import copyto, putmask, select, where
     from te_select.runtime.call.kernel import Kernel
     from te_select.runtime.call.loading import Library, load
     from te_select.tuning.record import Record
@@ -43,9 +43,12 @@ _LAZY = {
     "ModelNode": "te_select.frontends",
     "Record": "te_select.tuning.record",
     "compile": "te_select.compiled",
+    "copyto": "te_select.numpy_where",
     "export": "te_select.compiler",
     "load": "te_select.runtime.call.loading",
+    "putmask": "te_select.numpy_where",
     "read_model": "te_select.frontends",
+    "select": "te_select.numpy_where",
     "tune": "te_select.tuning.tune",
     "where": "te_select.numpy_where",
 }
@@ -69,9 +72,12 @@ __all__ = [
     "Workload",
     "__version__",
     "compile",
+    "copyto",
     "export",
     "load",
+    "putmask",
     "read_model",
+    "select",
     "tune",
     "where",
 ]

@@ -29,8 +29,8 @@ Parameters
 cond
     An array of any type; nonzero is true. Without x and y, the result is ``numpy.nonzero(cond)``.
 x, y
-    Arrays or numbers that broadcast with cond, what NumPy makes arrays of, or tensors of torch, JAX
-    or CuPy.
+    Arrays or numbers that broadcast with cond, what NumPy makes arrays of, or tensors of torch,
+    JAX, CuPy or dask.
 out
     The array to write, of the result's type and shape, with any strides; it may be x or y. None
     for a new one.

@@ -101,8 +101,7 @@ def _of_objects(*given: Any) -> Explanation:
     if (of := tensor_libraries.find(given)) is not None:
         library = of.__module__.rpartition(".")[2].removeprefix("of_").partition("_")[0]
         return Explanation(left=f"tensors of {library}")
-    rules = {getattr(type(each), "__array_function__", None) for each in inputs}
-    if rules - {None, np.ndarray.__array_function__}:
+    if any(map(numpy_rules.has_own_rule, inputs)):
         return Explanation(left="kind of operand")
     cond, x, y = numpy_rules.as_sides(*inputs)
     return _with(explain(cond, x, y, out), "arrays are made of the operands")

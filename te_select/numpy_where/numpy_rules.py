@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from te_select.errors import caught
-from te_select.numpy_where import tensor_libraries
+from te_select.numpy_where import bits, tensor_libraries
 from te_select.numpy_where.kernels import library
 from te_select.operator import family
 from te_select.runtime.call.extension import extension
@@ -19,6 +19,7 @@ pieces: Counter[str] = Counter()
 """How many ``calls`` and ``large_calls`` kernels have served as pieces of others."""
 PIECE = 1 << 14  # elements, which stay in the cache
 NUMBERS = (int, float, complex)
+_NO_RULES = (None, np.ndarray.__array_function__)
 
 Array = np.ndarray[Any, Any]
 
@@ -55,7 +56,8 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
     if (of := tensor_libraries.find((*args, out))) is not None:
         return of(*args, out=out)
     if reason == "conversion":  # the C half makes arrays, so that warnings name the user's line
-        return NotImplemented
+        mask = bits.unpacked(args[0])
+        return NotImplemented if mask is None else _where(mask, *args[1:], out=out)
     if len(args) != 3 or reason == "arguments":  # noqa: PLR2004 - cond, x, y
         if out is not None:
             raise TypeError("where() takes out only with cond, x and y")
@@ -63,6 +65,12 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
     if out is not None:
         return _into(out, *args)
     return _promoted(*args) if reason == "promotion" else _leave(reason)
+
+
+def has_own_rule(value: Any) -> bool:
+    """Whether NumPy calls the ``__array_function__`` of the value's type."""
+    kind = type(value)
+    return kind is not np.ndarray and getattr(kind, "__array_function__", None) not in _NO_RULES
 
 
 def _leave(reason: str) -> Any:

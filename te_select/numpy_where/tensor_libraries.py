@@ -1,4 +1,4 @@
-"""Finds the library of a call whose operands are tensors of torch, JAX or CuPy."""
+"""Finds the library of a call whose operands are tensors of torch, JAX, CuPy or dask."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _MODULES = {
     "torch": ("Tensor", "te_select.numpy_where.torch_operator"),
     "jax": ("Array", "te_select.numpy_where.of_jax"),
     "cupy": ("ndarray", "te_select.numpy_where.of_cupy"),
+    "dask.array": ("Array", "te_select.numpy_where.of_dask"),
 }
 _PROTOCOL = "__torch_function__"  # what stands for a tensor has it, such as a proxy of torch.fx
 

@@ -20,6 +20,7 @@ from tests.support.documents import (
     CLONE,
     CUDA,
     FROM,
+    NEEDS,
     NOT_RUN,
     PAGES,
     ROOT,
@@ -121,6 +122,16 @@ def test_blocks_that_take_long_run_too(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path, SLOW)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", pages_with(NEEDS))
+def test_blocks_run_where_their_packages_are(page: str, tmp_path: Path) -> None:
+    for package in sorted(
+        {name for b in blocks(page) if b.mark == NEEDS for name in b.reason.split()}
+    ):
+        pytest.importorskip(package)
+    run_page(page, tmp_path, NEEDS)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("page", pages_with(CUDA))
 def test_blocks_for_cuda_run_where_there_is_a_device(page: str, tmp_path: Path) -> None:
@@ -133,8 +144,8 @@ def test_block_is_run_or_says_why_it_is_not(block: Block) -> None:
     assert block.language, (
         "name its language: python, sh, c, cpp, json, or text for what is no code"
     )
-    assert block.mark in ("", SLOW, CUDA, CLONE, FROM, NOT_RUN)
-    assert bool(block.reason) == (block.mark in (FROM, NOT_RUN)), "say why it is not run"
+    assert block.mark in ("", SLOW, CUDA, CLONE, FROM, NEEDS, NOT_RUN)
+    assert bool(block.reason) == (block.mark in (FROM, NEEDS, NOT_RUN)), "say why it is not run"
     if block.language in SHOWN:
         assert not any(words[:1] == ["te-select"] for words in commands(block.text))
     else:

@@ -6,6 +6,8 @@ A comment in front of a block says if and how it is run; readers do not see it:
     In the long tests only.
 ``<!-- cuda -->``
     Where there is a GPU. Elsewhere it is parsed.
+``<!-- needs: PACKAGES -->``
+    Where these packages are, in the second round of .ci/run.
 ``<!-- in a fresh clone -->``
     Only in the test that pastes the README's commands into a shell.
 ``<!-- from: FILE -->``
@@ -32,7 +34,8 @@ RUN = ("python", "sh", "c", "cpp", "json")
 """The languages of blocks that are run, compiled or read."""
 SHOWN = ("text", "mermaid")
 """The languages of blocks that are no code: drawings, layouts of folders, output."""
-SLOW, CUDA, CLONE, FROM, NOT_RUN = "slow", "cuda", "in a fresh clone", "from", "not run"
+SLOW, CUDA, CLONE, NEEDS = "slow", "cuda", "in a fresh clone", "needs"
+FROM, NOT_RUN = "from", "not run"
 _COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
 _GIVEN = "given\n"
 

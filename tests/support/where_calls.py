@@ -22,7 +22,7 @@ NUMBERS = (
 )  # fmt: skip
 
 
-def _dtype(rng: np.random.Generator) -> Any:
+def random_dtype(rng: np.random.Generator) -> Any:
     kind = rng.random()
     names = NUMERIC if kind < 0.8 else OTHERS if kind < 0.97 else RARE
     return np.dtype(str(rng.choice(names)))
@@ -74,8 +74,8 @@ def operand(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
     return array
 
 
-def random_call(rng: np.random.Generator, most: int = 60_000) -> tuple[Any, Any, Any]:
-    """The arguments of a call of where()."""
+def random_shape(rng: np.random.Generator, most: int) -> list[int]:
+    """A shape of some rank, now and then empty or large."""
     rank = int(rng.choice(7, p=[0.05, 0.25, 0.3, 0.2, 0.1, 0.05, 0.05]))
     large = rng.random() < 0.55
     shape = []
@@ -89,16 +89,35 @@ def random_call(rng: np.random.Generator, most: int = 60_000) -> tuple[Any, Any,
         shape[0] = 0
     if rng.random() < 0.01 and rank:
         shape[-1] += 1  # what broadcast to the former may not to this
-    dtype = _dtype(rng)
-    cond = operand(rng, shape, np.dtype(bool) if rng.random() < 0.8 else _dtype(rng))
+    return shape
+
+
+def random_mask(rng: np.random.Generator, shape: Sequence[int], odd: float = 0.2) -> Any:
+    """A cond that broadcasts to a shape, with a share of odd types."""
+    return operand(rng, shape, np.dtype(bool) if rng.random() >= odd else random_dtype(rng))
+
+
+def random_sides(
+    rng: np.random.Generator, shape: Sequence[int], dtype: Any = None, count: int = 2
+) -> list[Any]:
+    """Numbers, and arrays that broadcast to a shape, most of them of one type."""
+    dtype = random_dtype(rng) if dtype is None else dtype
     sides = []
-    for _ in range(2):
+    for _ in range(count):
         kind = rng.random()
         if kind < 0.2:
             sides.append(NUMBERS[int(rng.integers(len(NUMBERS)))])
         else:
-            sides.append(operand(rng, shape, dtype if kind < 0.85 else _dtype(rng)))
-    return cond, *sides
+            sides.append(operand(rng, shape, dtype if kind < 0.85 else random_dtype(rng)))
+    return sides
+
+
+def random_call(rng: np.random.Generator, most: int = 60_000) -> tuple[Any, Any, Any]:
+    """The arguments of a call of where()."""
+    shape = random_shape(rng, most)
+    dtype = random_dtype(rng)
+    cond = random_mask(rng, shape)
+    return cond, *random_sides(rng, shape, dtype)
 
 
 def outcome(function: Callable[..., Any], arguments: Iterable[Any]) -> Outcome:

@@ -1,0 +1,59 @@
+"""Booleans that pyarrow, polars and pandas store as bits, as arrays of NumPy.
+
+Their own ways to NumPy go value by value, which takes ten times as long as the Select itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from te_select.errors import suppress
+
+Array = np.ndarray[Any, Any]
+
+
+def as_mask(value: Any) -> Array:
+    """What numpy.asarray makes of a cond."""
+    if type(value) is np.ndarray:
+        return value
+    found = unpacked(value)
+    return np.asarray(value) if found is None else found
+
+
+def unpacked(value: Any) -> Array | None:
+    """Booleans stored as bits, of which none is missing, as an array; else None."""
+    arrow = _in_arrow(value)
+    if type(arrow).__name__ == "ChunkedArray":
+        chunks = arrow.chunks
+    elif type(arrow).__name__ == "BooleanArray":
+        chunks = [arrow]
+    else:
+        return None
+    if not len(arrow) or arrow.null_count or str(arrow.type) != "bool":
+        return None
+    found = [_unpacked(chunk) for chunk in chunks if len(chunk)]
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _in_arrow(value: Any) -> Any:
+    """The array of pyarrow that holds a column of pyarrow, polars or pandas; else None."""
+    library = type(value).__module__.partition(".")[0]
+    if library == "pyarrow":
+        return value
+    if library == "polars" and str(getattr(value, "dtype", "")) == "Boolean":
+        with suppress(ModuleNotFoundError):  # polars goes without pyarrow, too
+            return value.to_arrow()
+    if library == "pandas":
+        held = getattr(value, "array", value)
+        if type(held).__name__ == "ArrowExtensionArray":
+            return held.__arrow_array__()
+    return None
+
+
+def _unpacked(array: Any) -> Array:
+    """The bits of an array of pyarrow, from its offset on."""
+    first, count = array.offset, len(array)
+    held = np.frombuffer(array.buffers()[1], np.uint8)[first // 8 : (first + count + 7) // 8]
+    return np.unpackbits(held, bitorder="little").view(np.bool_)[first % 8 :][:count]

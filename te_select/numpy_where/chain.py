@@ -1,0 +1,172 @@
+"""`te_select.select`: numpy.select as a chain of Selects over blocks that stay in the cache."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import select as numpy_select  # which a program may replace by ours
+
+from te_select.errors import caught
+from te_select.numpy_where.bits import as_mask
+from te_select.numpy_where.call import where
+from te_select.numpy_where.numpy_rules import Array, as_sides, check_array, check_out, has_own_rule
+from te_select.numpy_where.shapes import joined
+from te_select.runtime.call.extension import extension
+
+BLOCK = 1 << 18  # bytes of the result, for each thread
+_NUMBERS, _BOOL = "biufc", np.dtype(bool)
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0, *, out: Any = None) -> Any:
+    """Select from several arrays: the choice of the first cond that is true, as numpy.select does.
+
+    The results are those of ``numpy.select``, bit for bit. Calls that kernels do not serve, and
+    those with operands that have rules of their own, go to ``numpy.select``.
+
+    Parameters
+    ----------
+    condlist
+        Boolean arrays that broadcast with each other and with the choices.
+    choicelist
+        As many arrays or numbers.
+    default
+        What is selected if no cond is true.
+    out
+        The array to write, of the result's type and shape, with any strides; it may be an operand.
+        None for a new one.
+
+    Returns
+    -------
+    ndarray
+        out, or a new array in C order.
+
+    Raises
+    ------
+    TypeError
+        If a cond is not boolean, or out has another element type.
+    ValueError
+        If there is not one choice for each cond, the shapes do not broadcast, or out has another
+        shape or is read-only.
+
+    Notes
+    -----
+    ``numpy.select``. ``te_select.where.stats()`` counts each step of a block as a call.
+    """
+    if out is not None:
+        check_array(out)
+    found = _found(condlist, choicelist, default, out)
+    if out is None or found is out:
+        return found
+    check_out(out, found)
+    np.copyto(out, found)
+    return out
+
+
+def _found(condlist: Any, choicelist: Any, default: Any, out: Any) -> Any:
+    """The result, in out if it can be made there."""
+    lists = condlist, choicelist
+    if not all(isinstance(each, (list, tuple, np.ndarray)) and len(each) for each in lists):
+        return numpy_select(condlist, choicelist, default)
+    if len(condlist) != len(choicelist) or any(map(has_own_rule, (*condlist, *choicelist))):
+        return numpy_select(condlist, choicelist, default)
+    choices = as_sides(*choicelist, default)
+    try:
+        dtype = np.result_type(*choices)
+    except caught(TypeError):  # numpy.select says which list it is
+        return numpy_select(condlist, choices[:-1], choices[-1])
+    conds = [as_mask(cond) for cond in condlist]
+    found = _by_kernels(conds, choices, dtype, out)
+    return numpy_select(conds, choices[:-1], choices[-1]) if found is None else found
+
+
+def _by_kernels(
+    conds: Sequence[Array], given: Sequence[Any], dtype: np.dtype[Any], out: Any
+) -> Array | None:
+    """Select by kernels; the last choice is the default. None if numpy.select is to do it."""
+    *choices, default = map(np.asarray, given)
+    shape = joined(*[each.shape for each in (*conds, *choices, default)])
+    if shape is None or any(cond.dtype != _BOOL for cond in conds):
+        return None
+    others = [each.dtype for each in choices if each.dtype != dtype]
+    if not all(np.can_cast(own, dtype, "same_kind") for own in others):
+        return None
+    if default.dtype != dtype:
+        others.append(default.dtype)
+    if others and not all(own.kind in _NUMBERS for own in (*others, dtype)):
+        return None
+    try:
+        with np.errstate(all="raise"):  # numpy.select warns only of what is selected
+            if others:
+                *choices, default = (_converted(each, dtype, 1) for each in (*choices, default))
+            result = _result([*conds, *choices], default, dtype, shape, out)
+            reason, _, threads, _, _ = extension.plan(conds[-1], result, result, result)
+            if reason != "none":
+                return None
+            pairs = [*zip(conds, choices, strict=True)][::-1]
+            _in_blocks(pairs, default, result, BLOCK // dtype.itemsize * threads)
+    except caught(FloatingPointError):
+        return None
+    return result
+
+
+def _converted(choice: Array, dtype: np.dtype[Any], most: int) -> Array:
+    """A choice of a type, if it has no more elements than that."""
+    return choice if choice.dtype == dtype or choice.size > most else choice.astype(dtype)
+
+
+def _result(
+    read: Sequence[Array], default: Array, dtype: np.dtype[Any], shape: tuple[int, ...], out: Any
+) -> Any:
+    """Out, or a new array if out does not fit, is read later or a conversion may yet fail."""
+    if out is None or out.dtype != dtype or out.shape != shape:
+        return extension.empty(shape, dtype)
+    inputs = read if default is out else [*read, default]
+    if any(np.may_share_memory(out, each) for each in inputs) or any(
+        each.dtype not in (dtype, _BOOL) for each in inputs
+    ):
+        return extension.empty(shape, dtype)
+    return out
+
+
+def _in_blocks(
+    pairs: Sequence[Sequence[Array]], default: Array, result: Array, elements: int
+) -> None:
+    """Select block by block, each of at most so many elements."""
+    shape = result.shape
+    if shape not in (default.shape, *(each.shape for each in pairs[0])):
+        default = np.broadcast_to(default, shape)  # one operand of a Select has its shape
+    if result.size <= elements:
+        _in_place(pairs, default, result)
+        return
+    wide = [[_wide(each, shape) for each in pair] for pair in (*pairs, [default])]
+    for part in _parts(shape, elements):
+        *cut, (held,) = [[each[part] if each.ndim else each for each in pair] for pair in wide]
+        _in_place(cut, held, result[part])
+
+
+def _wide(operand: Array, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(operand, shape) if operand.ndim else operand
+
+
+def _parts(shape: tuple[int, ...], most: int) -> Iterator[tuple[Any, ...]]:
+    """Cut a shape in C order: indices of parts with at most so many elements."""
+    row = math.prod(shape[1:])
+    if row > most:
+        for i in range(shape[0]):
+            yield from ((i, *rest) for rest in _parts(shape[1:], most))
+        return
+    count = -(-shape[0] * row // most)
+    step = -(-shape[0] // count)
+    yield from ((slice(i, i + step),) for i in range(0, shape[0], step))
+
+
+def _in_place(pairs: Any, held: Array, out: Array) -> None:
+    """Select from the first pair, and replace what is there by the others."""
+    dtype = out.dtype
+    held = _converted(held, dtype, out.size)
+    for cond, choice in pairs:
+        where(cond, _converted(choice, dtype, out.size), held, out=out)
+        held = out
