@@ -1,7 +1,5 @@
 """Booleans that pyarrow, polars and pandas store as bits are masks of NumPy, unpacked at once."""
 
-import importlib
-
 import numpy as np
 import pytest
 
@@ -9,88 +7,69 @@ import te_select
 from te_select.numpy_where import bits
 from tests.support.where_calls import difference, outcome
 
-RNG = np.random.default_rng(0)
-SIZES = (1, 7, 8, 9, 1000)
+pyarrow = pytest.importorskip("pyarrow")
+polars = pytest.importorskip("polars")
+pandas = pytest.importorskip("pandas")
+MAKERS = {
+    "pyarrow": pyarrow.array,
+    "chunks": lambda v: pyarrow.chunked_array([v[:3], v[:0], v[3:]], pyarrow.bool_()),
+    "polars": polars.Series,
+    "polars in chunks": lambda v: polars.Series(v[:3]).append(polars.Series(v[3:])),
+    "pandas": lambda v: pandas.Series(v, dtype="bool[pyarrow]"),
+    "index": lambda v: pandas.Index(v, dtype="bool[pyarrow]"),
+}
 
 
-def of_pyarrow(values):
-    return importlib.import_module("pyarrow").array(values)
-
-
-def of_chunks(values):
-    pyarrow = importlib.import_module("pyarrow")
-    return pyarrow.chunked_array([values[:3], values[:0], values[3:]], pyarrow.bool_())
-
-
-def of_polars(values):
-    return importlib.import_module("polars").Series(values)
-
-
-def of_polars_in_chunks(values):
-    polars = importlib.import_module("polars")
-    return polars.concat([polars.Series(values[:3]), polars.Series(values[3:])], rechunk=False)
-
-
-def of_pandas(values):
-    return importlib.import_module("pandas").Series(values, dtype="bool[pyarrow]")
-
-
-@pytest.fixture(params=[of_pyarrow, of_chunks, of_polars, of_polars_in_chunks, of_pandas])
+@pytest.fixture(params=MAKERS)
 def make(request):
-    pytest.importorskip("pyarrow")
-    pytest.importorskip(request.param.__name__.split("_")[1].replace("chunks", "pyarrow"))
-    return request.param
+    return MAKERS[request.param]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [4, 7, 8, 9, 1000])
 def test_every_slice_is_what_numpy_makes_of_it(make, size):
-    values = RNG.random(size) < 0.5
+    values = np.random.default_rng(size).random(size) < 0.5
     column = make(values)
     for start in range(min(size, 10)):
         for end in range(start + 1, size + 1)[-10:]:
             found = bits.unpacked(column[start:end])
             assert found.dtype == bool and found.tolist() == values[start:end].tolist()
-    x = RNG.random(size)
-    for mask in (column, column[size // 2 :]):
-        expected = np.where(mask, x[: len(mask)], 2.0)
-        found = te_select.where(mask, x[: len(mask)], 2.0)
-        assert found.tobytes() == expected.tobytes() and type(found) is np.ndarray
-        out = np.empty_like(found)
-        assert te_select.where(mask, x[: len(mask)], 2.0, out=out) is out
-        assert out.tobytes() == expected.tobytes()
-    assert te_select.where(column, x[:, None], 2.0).shape == (size, size)
 
 
-def test_names_take_them(make):
-    values, x = RNG.random(900) < 0.5, RNG.random(900)
-    column, expected = make(values), np.where(values, x, 3.0)
-    assert (te_select.select([column], [x], 3.0) == expected).all()
-    for call in (
-        lambda a: te_select.copyto(a, x, where=column),
-        lambda a: te_select.putmask(a, column, x),
-    ):
-        written = np.full(900, 3.0)
-        call(written)
-        assert (written == expected).all()
+def test_calls_take_them(make):
+    values, x = np.random.default_rng(0).random((2, 900)) < 0.5, np.arange(900.0)
+    column, expected, out = make(values[0]), np.where(values[0], x, 3.0), np.empty(900)
+    found = te_select.where(column, x, 3.0)
+    assert difference((found, []), (expected, [])) is None
+    assert te_select.where(column, x, 3.0, out=out) is out and (out == expected).all()
+    assert te_select.where(column, x[:, None], 3.0).shape == (900, 900)
+    assert (te_select.select([column, values[1]], [x, 5.0]) == np.select(values, [x, 5.0])).all()
+    out[...] = 3
+    te_select.copyto(out, x, where=column)
+    te_select.putmask(out, make(values[1]), 5.0)
+    assert (out == np.where(values[1], 5.0, expected)).all()
 
 
 def test_missing_values_are_what_numpy_makes_of_them(make):
-    for values in ([True, None, False, None], [None]):
-        column = make(values)
-        assert bits.unpacked(column) is None
-        given = column, np.arange(float(len(values))), 9.0
-        assert difference(outcome(te_select.where, given), outcome(np.where, given)) is None
+    column = make([True, None, False, None])
+    assert bits.unpacked(column) is None
+    given = column, np.arange(4.0), 9.0
+    assert difference(outcome(te_select.where, given), outcome(np.where, given)) is None
 
 
-def test_other_columns_are_left(make):
-    for values in ([], np.arange(3), ["a", "b"]):
-        assert make is of_chunks or make is of_pandas or bits.unpacked(make(values)) is None
-    scalar = importlib.import_module("pyarrow").scalar(True)
-    assert bits.unpacked(scalar) is bits.unpacked([True]) is bits.unpacked(np.ones(3, bool)) is None
+@pytest.mark.parametrize("values", [[], [1, 2], ["a"]])
+def test_other_columns_and_values_are_left(values):
+    others = [kind(values) for kind in (pyarrow.array, polars.Series, pandas.Series, np.array)]
+    others += [
+        pyarrow.scalar(True),
+        pyarrow.chunked_array([values], "int8" if not values else None),
+    ]
+    assert [bits.unpacked(each) for each in (*others, values)] == [None] * 7
 
 
 def test_polars_goes_without_pyarrow(monkeypatch):
-    polars = pytest.importorskip("polars")
-    monkeypatch.setattr(polars.Series, "to_arrow", lambda _: importlib.import_module("no_such"))
+    def absent(_):
+        raise ModuleNotFoundError("pyarrow")
+
+    monkeypatch.setattr(polars.Series, "to_arrow", absent)
     column, x = polars.Series([True, False, True]), np.arange(3.0)
     assert te_select.where(column, x, 9.0).tolist() == [0, 9, 2]
