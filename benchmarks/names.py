@@ -62,8 +62,8 @@ def main(chain: Any) -> None:
         for name, choices in ("arrays", arrays), ("numbers", list(np.arange(5, dtype="f4"))):
             numpys, ours = (partial(f, conds, choices) for f in (np.select, te_select.select))
             show(f"{n} {name}", numpy=numpys, select=ours, with_out=partial(ours, out=out))
-        c, x = ((ctypes.c_void_p * CONDS)(*(e.ctypes.data for e in es)) for es in (conds, arrays))
-        in_c = partial(chain, c, x, ctypes.c_void_p(out.ctypes.data), ctypes.c_long(n))
+        lists = [(ctypes.c_void_p * CONDS)(*(x.ctypes.data for x in xs)) for xs in (conds, arrays)]
+        in_c = partial(chain, *lists, ctypes.c_void_p(out.ctypes.data), ctypes.c_long(n))
         show(f"{n} out=", plain_c=in_c, select=partial(te_select.select, conds, arrays, out=out))
     x, mask, out = rng.random(MANY, np.float32), rng.random(MANY) < 1 / 2, np.empty(MANY, "f4")
     masks = {"numpy": mask, "pyarrow": pyarrow.array(mask), "polars": polars.Series(mask)}

@@ -84,7 +84,7 @@ def _found(condlist: Any, choicelist: Any, default: Any, out: Any) -> Any:
 
 def _by_kernels(
     conds: Sequence[Array], given: Sequence[Any], dtype: np.dtype[Any], out: Any
-) -> Array | None:
+) -> Any:
     """Select by kernels; the last choice is the default. None if numpy.select is to do it."""
     *choices, default = map(np.asarray, given)
     shape = joined(*[each.shape for each in (*conds, *choices, default)])
