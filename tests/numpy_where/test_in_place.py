@@ -7,7 +7,7 @@ import pytest
 
 import te_select
 from te_select.numpy_where import chain, in_place
-from te_select.verify.guarded import READ, WRITE, Guarded, protect
+from te_select.verify.guarded import READ, Guarded, protect
 from tests.support import where_calls as calls
 from tests.support.where_calls import outcome
 
@@ -109,5 +109,3 @@ def test_nothing_beside_the_operands_is_touched(end, size, monkeypatch):
         out[...] = 0
         getattr(te_select, name)(*args, **options)
         assert (out == expected).all() and not held[4].touched()
-    for each in held[:4]:
-        protect(each.memory.ctypes.data, each.memory.size, READ | WRITE)
