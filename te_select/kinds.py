@@ -54,7 +54,8 @@ class Kind:
     roof
         The function that measures the machine's bandwidth.
     place
-        The class of where the tuner checks and times kernels (`te_select.tuning.measuring.on_cpu`).
+        The class of the device on which the tuner checks and times kernels; empty if they run on
+        the operands of a `te_select.tuning.measuring.problem.Problem` as they lie.
     environment
         The function that describes this machine for ``te-select env``, as sections of JSON types.
         It imports neither tvm nor tvm_ffi.
@@ -88,8 +89,8 @@ class Kind:
     bench: str
     peers: str
     roof: str
-    place: str
     environment: str
+    place: str = ""
     by_machine: str = ""
     with_numpy: str = ""
     fleet: bool = False
@@ -118,7 +119,6 @@ KINDS: dict[str, Kind] = {
         bench="te_select.bench.stage:Stage",
         peers="te_select.bench.peers:PEERS",
         roof="te_select.timing.roof:bandwidth",
-        place="te_select.tuning.measuring.on_cpu:Cpu",
         environment="te_select.backends.cpu.environment:environment",
         by_machine="te_select.backends.cpu.target:by_machine",
         profile="te_select.timing.cpu.profile",

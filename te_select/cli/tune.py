@@ -296,10 +296,8 @@ def _tune_all(
             measurer = stack.enter_context(open_measurer(LOCAL, options.jobs, options.timeout))
             measurer.launch()  # its processes import TVM while this one does
         with without_torch():
-            from te_select.tuning.again import take_over  # noqa: PLC0415 - imports tvm
-            from te_select.tuning.agenda import Agenda, Job  # noqa: PLC0415 - as above
-            from te_select.tuning.family import FamilySession  # noqa: PLC0415 - as above
-            from te_select.tuning.session import Session  # noqa: PLC0415 - as above
+            from te_select.tuning.agenda import Agenda, Job, take_over  # noqa: PLC0415 - imports tvm
+            from te_select.tuning.session import FamilySession, Session  # noqa: PLC0415 - as above
         kinds_of = {entry.of_where for entry in wanted} or {False}
         sessions = {
             (of_where, target): stack.enter_context(

@@ -66,6 +66,15 @@ def of_targets(logs: Path) -> list[Path]:
         raise TuningError(f"{logs} cannot be read: {error.strerror or error}") from error
 
 
+def given(logs: str | Path | None, expected: str) -> Path:
+    """The folder of logs that a caller gives, None for the user's; TuningError if it is no path."""
+    try:
+        return user_folder() if logs is None else Path(logs)
+    except caught(TypeError) as error:
+        message = f"tuning_logs {shown(logs)} is no path; expected {expected}"
+        raise TuningError(message) from error
+
+
 def check(logs: Path) -> None:
     """Raise TuningError if ``logs`` is not a folder."""
     try:

@@ -34,15 +34,6 @@ _MOST_WARNINGS = 5  # for one log; one deleted line may make hundreds of records
 _UNREADABLE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip
-_FORMS: Mapping[str, str] = {
-    "config": "config",
-    **dict.fromkeys(("default_seconds", "seconds"), "seconds"),
-    **dict.fromkeys(("busy_cores", "spread"), "share"),
-    **dict.fromkeys(("trials", "failed"), "number"),
-    **dict.fromkeys(("record", "workload", "machine", "command", "unsure", "digest"), "text"),
-    **dict.fromkeys(("cond", "sizes", "workload_hash", "target", "tvm"), "text"),
-}
-"""The form of each field of a session that some code reads."""
 Session = Mapping[str, Any]
 Parsed = TypeVar("Parsed")
 
@@ -273,7 +264,7 @@ def _session(text: str) -> Session:
     session = fields.parse(text)
     if not isinstance(session, dict) or "record" not in session:
         raise ValueError("expected an object with the name of a record")
-    fields.check(session, _FORMS)
+    fields.check(session)
     if "target" in session:
         _unsure(session)
     return session

@@ -21,7 +21,6 @@ from te_select.backends import schedule_of
 from te_select.backends.targets import ResolvedTarget
 from te_select.errors import TuningError, caught, warn
 from te_select.operator.access import access_pattern
-from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import doubt, folders, log
 from te_select.records.log import Entry
@@ -101,7 +100,11 @@ def find(
     """
     if logs is False:
         return Found(None, DEFAULT, NOT_ASKED)
-    roots = folders.default_folders(within) if logs is None else [_given(logs)]
+    if logs is None:
+        roots = folders.default_folders(within)
+    else:
+        roots = [folders.given(logs, "a folder, None or False")]
+        folders.check(roots[0])
     unsure = ""
     for name, entry, found in _near(workload, target, roots, must=logs is not None):
         if not entry.unsure:
@@ -138,17 +141,6 @@ def _near(
         )
 
 
-def _given(logs: str | Path) -> Path:
-    try:
-        folder = Path(logs)
-    except caught(TypeError) as error:
-        raise TuningError(
-            f"tuning_logs {shown(logs)} is no path; expected a folder, None or False"
-        ) from error
-    folders.check(folder)
-    return folder
-
-
 def _usable(place: Path, must: bool) -> list[Entry]:
     """The usable records of a folder; with ``must``, a folder that cannot be read is an error."""
     try:
@@ -174,50 +166,33 @@ def _ranked(
     exact: bool,
 ) -> Iterator[tuple[Entry, Found]]:
     """The records of a folder that are near, the nearest first."""
-    pattern = access_pattern(workload)
-    elements = access_pattern(representative(workload)).elements
-    schedule = schedule_of(target.kind)
-    group = (target.kind, schedule.record_group(target.tvm))
-    names = set(workload.dim_names)
+    pattern, schedule = access_pattern(workload), schedule_of(target.kind)
+    elements = access_pattern(representative(workload)).elements or 1
+    group, names = schedule.record_group(target.tvm), set(workload.dim_names)
     ranked = []
     for root, entry in entries:
-        factor = ratio(pattern, entry.pattern)
-        ranged = bool(entry.sized_names)
-        if ranged and entry.sized_names != names:
+        factor, ranged = ratio(pattern, entry.pattern), bool(entry.sized_names)
+        its = doubt.resolved(entry.target)
+        if factor is None or factor > NEAR or (ranged and entry.sized_names != names):
             continue
-        if factor is not None and factor <= NEAR and _group(entry) == group:
-            apart = abs(math.log((entry.pattern.elements or 1) / (elements or 1)))
-            ranked.append((factor, not ranged, apart, root, entry.seconds, entry))
-    for factor, *_, entry in sorted(ranked, key=lambda each: each[:5]):
-        ranged = bool(entry.sized_names)
-        of_its_sizes = factor == 1 and (ranged or not workload.dim_names)
-        own = exact and of_its_sizes and is_of(entry, target)
-        alike = ranged or schedule.may_share_record(pattern, entry.pattern, target.tvm)
+        if its and its.kind == target.kind and schedule.record_group(its.tvm) == group:
+            apart = abs(math.log((entry.pattern.elements or 1) / elements))
+            order = factor, not ranged, apart, root, entry.seconds
+            ranked.append((order, entry, its))
+    for (factor, unranged, *_), entry, its in sorted(ranked, key=lambda each: each[0]):
+        of_its_sizes = factor == 1 and not (unranged and names)
+        # The folder's name is not enough: for a target in JSON it is ten digits of a digest.
+        own = exact and of_its_sizes and str(its.tvm) == str(target.tvm)
+        alike = not unranged or schedule.may_share_record(pattern, entry.pattern, target.tvm)
         if not own and not alike:
             continue
         try:
             config = schedule.config_from(entry.knobs).checked(pattern)
         except caught(ValueError):  # the config's kind of rows does not exist for this workload
             continue
-        measured = doubt.resolved(entry.target)
-        if not target.model or measured is None or measured.model != target.model:
+        if not target.model or its.model != target.model:
             config = schedule.without_machine_knobs(pattern, target.tvm, config)
         origin = f"{TUNED if own else NEAREST}{place}/{entry.key}"
         by_hand = "edited by hand since it was tuned"
         found = by_hand if entry.edited else outcome(entry.seconds, entry.session)
         yield entry, Found(config, origin, explain(place, workload, None if own else factor, found))
-
-
-def is_of(entry: Entry, target: ResolvedTarget) -> bool:
-    """Whether a record is of a target.
-
-    The folder's name is not enough: for a target in JSON it is ten digits of a digest.
-    """
-    own = doubt.resolved(entry.target)
-    return own is not None and str(own.tvm) == str(target.tvm)
-
-
-def _group(entry: Entry) -> tuple[str, object] | None:
-    """The kind of machine of a record and its group within the kind; None if it has none."""
-    own = doubt.resolved(entry.target)
-    return None if own is None else (own.kind, schedule_of(own.kind).record_group(own.tvm))

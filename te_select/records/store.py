@@ -122,8 +122,6 @@ def _opened(folder: Path) -> Iterator[log.Log]:
 
 def _write(folder: Path, found: log.Log, entries: Sequence[Entry]) -> None:
     """Replace the records by these, and set aside the lines that are damaged."""
-    if found.damaged:
-        _set_aside(folder, found.damaged)
     replayed = [entry for entry in entries if entry.body]
     workloads = list(dict.fromkeys((*found.workloads, *(entry.workload for entry in replayed))))
     number = {line: i for i, line in enumerate(workloads)}
@@ -136,6 +134,8 @@ def _write(folder: Path, found: log.Log, entries: Sequence[Entry]) -> None:
         RECORDS: [f"[{number[entry.workload]},{entry.body}]" for entry in replayed],
     }
     try:
+        if found.damaged:
+            _set_aside(folder, found.damaged)
         for name in FILES:
             atomic.replace(folder / name, "".join(f"{line}\n" for line in lines[name]).encode())
     except caught(ArtifactError) as error:
@@ -152,7 +152,4 @@ def _set_aside(folder: Path, lines: Sequence[Damage]) -> None:
         for each in lines
         if each.text.encode() not in there  # it is if an earlier write was cut short
     ]
-    try:
-        atomic.replace(path, before + b"".join(new))
-    except caught(ArtifactError) as error:
-        raise TuningError(str(error)) from error
+    atomic.replace(path, before + b"".join(new))

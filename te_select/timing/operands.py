@@ -67,19 +67,15 @@ class Mask:
     def _read(self, count: int | None) -> npt.NDArray[np.bool_]:
         try:
             found: npt.NDArray[Any] = np.load(self.file, mmap_mode="r", allow_pickle=False)
+            held, flat = f"{found.size} {found.dtype}", found.reshape(-1)
         except OSError as error:
             raise ValueError(f"{self.file} cannot be read: {error.strerror or error}") from error
-        except Exception as error:  # what a file's header may lead to is not documented
+        except Exception as error:  # of an archive; or what a header may lead to
             raise ValueError(f"{self.file} is no .npy of booleans, as numpy.save writes") from error
-        if (
-            not isinstance(found, np.ndarray)
-            or found.dtype != np.bool_
-            or count not in (None, found.size)
-        ):
-            held = f"{found.size} {found.dtype}" if isinstance(found, np.ndarray) else "an archive"
+        if flat.dtype != np.bool_ or count not in (None, flat.size):
             number = "" if count is None else f"{count} "
             raise ValueError(f"{self.file} holds {held}; expected the {number}booleans of cond")
-        return found.reshape(-1)
+        return flat
 
 
 USUAL = Mask()
@@ -162,30 +158,29 @@ def make_operands(workload: Workload, mask: Mask, seed: int = 0) -> Operands:
 
 
 def placed(operands: Operands, ahead: int) -> Operands:
-    """Copy operands into one piece of memory: each at a whole megabyte, out ``ahead`` bytes on.
+    """Copy operands: each begins at a whole megabyte, out ``ahead`` bytes on.
 
     CPUs compare the low bits of addresses first. So at these addresses a load may be mistaken for a
     read of what was just stored.
     """
-    arrays = (operands.cond, operands.then, operands.else_, operands.out)
-    sizes = [-(-(array.nbytes + ahead) // APART) * APART for array in arrays]
-    memory = np.empty(sum(sizes) + APART, np.uint8)
-    start = -memory.ctypes.data % APART
     moved = []
-    for array, size in zip(arrays, sizes, strict=True):
-        first = start + (ahead if array is operands.out else 0)
-        view = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
-        view[...] = array
-        moved.append(view)
-        start += size
+    for array in (operands.cond, operands.then, operands.else_, operands.out):
+        own = ahead if array is operands.out else 0
+        moved.append(aligned_empty(array.shape, array.dtype, APART, own))
+        moved[-1][...] = array
     return Operands(operands.workload, *moved)
 
 
-def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An uninitialized array that begins on a page, so that placement favours no contestant."""
+def aligned_empty(
+    shape: tuple[int, ...], dtype: np.dtype[Any], apart: int = PAGE, ahead: int = 0
+) -> Array:
+    """An uninitialized array that begins ``ahead`` bytes beyond a multiple of ``apart``.
+
+    By default it begins on a page, so that placement favours no contestant.
+    """
     size = math.prod(shape) * dtype.itemsize
-    memory = np.empty(size + PAGE, np.uint8)
-    start = -memory.ctypes.data % PAGE
+    memory = np.empty(size + apart + ahead, np.uint8)
+    start = -memory.ctypes.data % apart + ahead
     return memory[start : start + size].view(dtype).reshape(shape)
 
 

@@ -19,7 +19,7 @@ from te_select.backends.c_compiler import open_library
 from te_select.errors import ToolchainError
 from te_select.timing.cores import threads
 from te_select.timing.operands import LINE, aligned_empty
-from te_select.timing.rounds import timed
+from te_select.timing.rounds import repeats_for, timed
 from te_select.verify.reference import Array
 
 _SOURCE = Path(__file__).with_name("roof.c")
@@ -146,10 +146,7 @@ def runner(memory: list[list[Array]], elements: int, stream: int, count: int) ->
 
 def _repeats(run: _Run) -> int:
     """Repeats for which the call from Python costs little."""
-    repeats = 1
-    while _fastest(run, repeats) * repeats < _SHORT:
-        repeats *= 2
-    return repeats
+    return repeats_for(functools.partial(_fastest, run), _SHORT)
 
 
 def _fastest(run: _Run, repeats: int) -> float:

@@ -1,20 +1,25 @@
-"""Fair timing: all contestants of a comparison take turns in one run."""
+"""Timing of one call alone, and fair timing: contestants of a comparison take turns in one run."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-SHORTEST_SAMPLE = 2e-4  # seconds; far above the clock's resolution and a call's overhead
+SHORTEST_SAMPLE = 3e-4  # seconds; a thousand times the clock's own overhead
 WARM_UP = 1e-2  # seconds; a virtual core that had been idle was seen to be slow for 5 to 8 ms
 # Seconds of sleep. Threads of other systems spin on after a call: without it, a kernel of 110 us
 # took 200 us beside torch and OpenVINO (Zen 5).
 PAUSE = 2e-2
+FEWEST = 7  # samples of one call; the median of 7 calls of 10 ms was seen to repeat within 2 %
+LONG_ENOUGH = 3e-2  # seconds of samples; more did not make the median of short calls steadier
+LONGEST = 1.0  # seconds; after these, three samples are enough
+FEWEST_LONG = 3
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ def sample_in_turns(samples: Mapping[str, Callable[[], float]], rounds: int) -> 
 
 def _sample(call: Callable[[], object], repeats: int, pause: float) -> float:
     time.sleep(pause)
-    _warm_up(call)
+    _warmed(call)
     return timed(call, repeats)
 
 
@@ -136,16 +141,42 @@ def repeats_for(seconds: Callable[[int], float], shortest: float, most: int = 1 
     return repeats
 
 
-def _warm_up(call: Callable[[], object]) -> None:
-    end = time.perf_counter() + WARM_UP
-    call()
-    while time.perf_counter() < end:
-        call()
-
-
 def timed(call: Callable[[], object], repeats: int = 1) -> float:
     """Seconds per call of so many calls."""
     start = time.perf_counter()
     for _ in range(repeats):
         call()
     return (time.perf_counter() - start) / repeats
+
+
+def time_calls(call: Callable[[], object]) -> tuple[float, ...]:
+    """Time one call until the median is steady.
+
+    Returns
+    -------
+    tuple of float
+        Seconds per call, one for each sample. A sample is a single call, or the mean of as many
+        calls as last `SHORTEST_SAMPLE`.
+    """
+    repeats = max(1, math.ceil(SHORTEST_SAMPLE / _warmed(call)))
+    samples: list[float] = []
+    with no_garbage_collection():
+        while not enough(len(samples), sum(samples) * repeats):
+            samples.append(timed(call, repeats))
+    return tuple(samples)
+
+
+def enough(samples: int, seconds: float) -> bool:
+    """Whether ``samples`` samples, which took ``seconds`` together, are enough."""
+    if seconds >= LONGEST:
+        return samples >= FEWEST_LONG
+    return samples >= FEWEST and seconds >= LONG_ENOUGH
+
+
+def _warmed(call: Callable[[], object]) -> float:
+    """Call until cores and caches are warm; returns seconds of the fastest call."""
+    end = time.perf_counter() + WARM_UP
+    fastest = math.inf
+    while fastest == math.inf or time.perf_counter() < end:
+        fastest = min(fastest, timed(call))
+    return max(fastest, 1e-9)

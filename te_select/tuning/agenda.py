@@ -4,18 +4,29 @@ A workload whose default config is near the roof of the machine is passed over, 
 both are measured once more, while no other program uses the cores. If the session has a limit of
 time, a third of it may go into these looks, and each workload may take an equal share of what is
 left when its turn comes.
+
+Records outlive TVM: those of other versions are candidates, each compared with the default.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import re
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from te_select import kinds
+from te_select.backends import schedule_of
+from te_select.errors import SelectError
 from te_select.operator.access import access_pattern
-from te_select.records import doubt
+from te_select.operator.workload import Workload
+from te_select.records import doubt, log
+from te_select.records.log import Entry
+from te_select.timing.operands import Mask
 from te_select.tuning.journal import Knob
 from te_select.tuning.record import Record
 from te_select.tuning.runners import LOCAL
@@ -27,6 +38,7 @@ NEAR_ROOF = 0.97  # of the roof; a config must gain 1 % twice to win, and a prob
 BEYOND_ROOF = 4 / 3  # of the roof; no kernel moves so much more than a probe, so one time is wrong
 LOOKING = 1 / 3  # of a session's time
 OUT_OF_TIME = "the time was over; the same command goes on with it"
+WON = "the default is as fast now; the old record is not taken over"
 
 
 @dataclass(frozen=True)
@@ -225,11 +237,56 @@ class Agenda:
         record, run = job.session.tune(job.task, observe, until), job.session.last_run
         if run is None:  # another session has tuned it meanwhile
             return replace(job.outcome(), record=record, fresh=False)
-        return replace(
-            job.outcome(),
-            record=record,
-            resumed=run.resumed,
-            ended_early=run.ended_early,
-            knobs=run.knobs,
-            seconds=run.seconds,
-        )
+        return replace(job.outcome(), record=record, **run.told())
+
+
+def take_over(
+    session: Session, begin: Callable[[Job], None], observe: Observer
+) -> Iterator[Outcome]:
+    """Compare the config of every record of other versions with the default, in turns.
+
+    Parameters
+    ----------
+    session
+        The session whose folder has the records. It writes those that hold.
+    begin, observe
+        As for `Agenda.run`.
+
+    Yields
+    ------
+    Outcome
+        One for each such record. One whose knobs no longer exist is a failure.
+    """
+    now = session.versions
+    for entry in log.read(session.folder).entries:
+        if entry.unsure or (entry.tvm, entry.session.get("versions")) == (now["tvm"], now):
+            continue
+        try:
+            config = schedule_of(session.target.kind).config_from(entry.knobs)
+            task = _task(entry, session)
+            config.checked(access_pattern(task.built))
+            begin(Job(entry.key, session, task))
+            record = session.tune(task, observe, only=(config,))
+        except (ValueError, SelectError) as error:
+            yield Outcome(entry.key, error=str(error))
+            continue
+        found = Outcome(entry.key, record, default_seconds=record.default_seconds)
+        lost = record.default_won and not record.unsure
+        yield replace(found, record=None, passed_over=WON) if lost else found
+
+
+def _task(entry: Entry, session: Session) -> Task:
+    """What a record was tuned for, by the command that it keeps; raises ValueError."""
+    words = list(pairwise(shlex.split(entry.session.get("command", ""))))
+    flags = dict(words)
+    if "--workload" not in flags:
+        raise ValueError("its session does not say which workload it is of; tune it again")
+    workload = Workload.from_json(json.loads(flags["--workload"]))
+    mask = Mask(
+        float(flags.get("--density", 50)),
+        int(flags.get("--block", 1)),
+        flags.get("--cond-file", ""),
+    )
+    sizes = (re.split("[=:]", value) for flag, value in words if flag == "--size")
+    ranges = tuple((name, int(least), int(most)) for name, least, most in sizes)
+    return replace(session.task(workload), mask=mask, ranges=ranges)

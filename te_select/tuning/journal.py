@@ -22,7 +22,6 @@ from te_select.runtime.artifact import atomic
 FOLDER, KEPT = "trials", "all_trials"  # beside the records of the same target
 _LONGEST_NAME = 200  # bytes; file systems take 255. Longer names are cut, and end in a digest
 _CUT = 120
-_FORMS = {"config": "config", "seconds": "seconds", "failure": "text"}
 ConfigKey = tuple[tuple[str, int], ...]
 
 
@@ -157,7 +156,7 @@ class Journal:
                 trial = dict(fields.parse(line))
                 if trial.pop("versions") == self._versions:
                     told = {k: v for k, v in trial.items() if v is not None or k == "config"}
-                    fields.check(told, _FORMS)
+                    fields.check(told)
                     yield Trial(**trial)
             except (ValueError, TypeError, KeyError, RecursionError) as error:
                 warn(f"{path} line {number} is left out: {error}")

@@ -60,12 +60,6 @@ class Record:
     sizes: str = ""
 
     @property
-    def conditions(self) -> dict[str, str]:
-        """For which cond and sizes it is, as far as they are not the usual ones."""
-        told = {"cond": self.cond, "sizes": self.sizes}
-        return {name: text for name, text in told.items() if text}
-
-    @property
     def default_won(self) -> bool:
         """Whether no config was faster than the default, which is then what is recorded."""
         return self.seconds == self.default_seconds
@@ -78,8 +72,9 @@ _KEPT = ("default_seconds", "trials", "failed", "busy_cores", "spread", *_TEXTS)
 
 def said(record: Record) -> dict[str, Any]:
     """What a record's session keeps of it."""
+    told = {"workload": str(record.workload), "config": dict(record.config)}
     kept = {name: getattr(record, name) for name in _KEPT}
-    return {name: value for name, value in kept.items() if value or name not in _TEXTS}
+    return told | {name: value for name, value in kept.items() if value or name not in _TEXTS}
 
 
 def recorded(folder: Path, sized: Workload, tvm: str, names: Collection[str] = ()) -> Record | None:

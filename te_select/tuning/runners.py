@@ -6,8 +6,7 @@ import re
 
 from te_select import kinds
 from te_select.errors import TuningError
-from te_select.tuning.measuring.local import LocalMeasurer
-from te_select.tuning.measuring.measurer import Measurer
+from te_select.tuning.measuring.measurer import LocalMeasurer, Measurer
 from te_select.tuning.options import TIMEOUT
 
 LOCAL = "local"

@@ -13,17 +13,35 @@ be repeated up to where it stopped.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import random
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import tvm_ffi
+from tvm import IRModule, s_tir
+from tvm.ir.utils import derived_object
+from tvm.s_tir import meta_schedule as ms
 
 from te_select import forks
-from te_select.tuning.evolution import BATCH, Evolution
+from te_select.backends import limits
+from te_select.errors import ArgumentError
+from te_select.operator.definition import definition
 from te_select.tuning.space import SecondsOf, Space, Worth, one_by_one, pairs_of_machine
 
 GAIN = 1.01  # times as fast as the best; what promises less is not worth a trial
+BATCH = 16  # configs proposed at a time; evolution learns between batches
+POPULATION = 32  # configs; 64 took 1 s a batch, 32 half of it, and the best are among them (Zen 3)
+_GENERATIONS = 2
+_SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
+_Found = TypeVar("_Found")
 Batches: TypeAlias = Iterator[list[Any]]
 """Proposes configs; the times of a batch are known before the next is asked for."""
 
@@ -93,8 +111,7 @@ def search(
         if not patient and promised * GAIN > min(times.values()):
             return
         if evolution is None and evolves and len(every) > trials:
-            with forks.no_fork_during():
-                evolution = Evolution(space, worth, trials, seed)
+            evolution = Evolution(space, worth, trials, seed)
         found = batch(evolution.propose() if evolution else ()) or batch(hopeful[:BATCH])
         yield found
         learn(found)
@@ -102,5 +119,142 @@ def search(
         told = ((times[space.effect(each)], worth.predict(each) * default) for each in found)
         surprises += [took / said for took, said in told if took < math.inf and said < math.inf]
         if evolution:
-            with forks.no_fork_during():
-                evolution.tell(time_of)
+            evolution.tell(time_of)
+
+
+class Evolution:
+    """MetaSchedule's evolutionary search, with numbers to mutate and a design per structure.
+
+    Its cost model is `Worth`. TVM's own models look at features of loops, but two configs differ
+    mostly inside the span.
+    """
+
+    @forks.no_fork_during()
+    def __init__(self, space: Space, worth: Worth, trials: int, seed: int) -> None:
+        self._config_of, self._target = space.schedule.config_of, space.target.tvm
+        self._proposed: list[tuple[Any, Any]] = []
+        mod = IRModule({"main": definition(space.workload)})
+        self._database = ms.database.MemoryDatabase()
+        self._workload = self._database.commit_workload(mod)
+        mutators = {_mutator(seed): 1.0}
+        design = ms.space_generator.ScheduleFn(  # not called: the designs are made here
+            lambda sch: sch, sch_rules=[], postprocs=[], mutator_probs=mutators
+        )
+        strategy = ms.search_strategy.EvolutionarySearch(
+            population_size=POPULATION,
+            init_measured_ratio=_SHARE_MEASURED,
+            init_min_unmeasured=POPULATION // 2,
+            genetic_num_iters=_GENERATIONS,
+        )
+        self._context = _context(mod, self._target, design, strategy, seed)
+        self._context.pre_tuning(
+            max_trials=trials,
+            num_trials_per_iter=BATCH,
+            design_spaces=_designs(s_tir.Schedule(mod, seed=seed + 1), space, worth),
+            database=self._database,
+            cost_model=_cost_model(self._config_of, worth),
+        )
+
+    @forks.no_fork_during()
+    def propose(self) -> list[Any]:
+        """The next configs, of which some may be known."""
+        found = _interrupt_afterwards(self._context.generate_measure_candidates) or []
+        self._proposed = [(each, self._config_of(each.sch)) for each in found]
+        return [config for _, config in self._proposed]
+
+    @forks.no_fork_during()
+    def tell(self, time_of: SecondsOf) -> None:
+        """Tell the times of what was proposed and measured; infinite for a failure."""
+        for each, config in self._proposed:
+            if (seconds := time_of(config)) is not None and seconds < math.inf:
+                known = each.sch.trace, self._workload, [seconds], self._target, each.args_info
+                self._database.commit_tuning_record(ms.database.TuningRecord(*known))
+
+
+def _interrupt_afterwards(work: Callable[[], _Found]) -> _Found:
+    """Work in a thread, which Ctrl-C does not reach: TVM makes an empty RuntimeError of it."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()
+
+
+def _designs(sch: s_tir.Schedule, space: Space, worth: Worth) -> list[s_tir.Schedule]:
+    """One schedule for each of the best structures, with random variables for its numbers.
+
+    A structure is left out if TVM cannot fuse loops as large as these. A design takes 4 ms, and a
+    batch proposes no more of them.
+    """
+    numbers = {name: list(space.values[name]) for name in space.schedule.NUMBERS}
+    fixed: dict[str, Any] = dict.fromkeys(numbers, 1)
+    ranked = sorted(space.configs, key=worth.predict)
+    structures = dict.fromkeys(replace(config, **fixed) for config in ranked)
+    designs = []
+    for structure in islice(structures, BATCH):
+        design = sch.copy()
+        drawn: dict[str, Any] = {
+            name: design.sample_categorical(values, [1.0 / len(values)] * len(values))
+            for name, values in numbers.items()
+        }
+        with contextlib.suppress(ArgumentError), limits.tvm_errors_as_ours(space.workload):
+            chosen = replace(structure, **drawn)
+            space.schedule.apply(design, space.pattern, space.target.tvm, chosen)
+            designs.append(design)
+    return designs
+
+
+def _mutator(seed: int) -> Any:
+    """A mutator that draws one number anew; MetaSchedule's own do not change plain choices."""
+
+    @derived_object
+    class RedrawNumber(ms.mutator.PyMutator):  # type: ignore[misc]  # TVM is untyped
+        def __init__(self) -> None:
+            super().__init__()
+            self.random = random.Random(seed)
+
+        def _initialize_with_tune_context(self, context: Any) -> None:
+            """Do nothing: the context is not needed."""
+
+        def apply(self, trace: Any, _: Any) -> Any:
+            choices = [i for i in trace.insts if i.kind.name == "SampleCategorical"]
+            chosen = self.random.choice(choices)
+            drawn = self.random.randrange(len(chosen.attrs[0]))
+            return trace.with_decision(chosen, drawn, remove_postproc=True)
+
+        def clone(self) -> Any:
+            return RedrawNumber()
+
+    return RedrawNumber()
+
+
+def _cost_model(config_of: Any, worth: Worth) -> Any:
+    """A cost model that ranks configs by what their knobs are worth."""
+
+    @derived_object
+    class OfWorth(ms.cost_model.PyCostModel):  # type: ignore[misc]  # TVM is untyped
+        def predict(self, _context: Any, candidates: Sequence[Any]) -> npt.NDArray[np.float64]:
+            return np.array([1 / worth.predict(config_of(each.sch)) for each in candidates])
+
+        def update(self, _context: Any, _candidates: Any, _results: Any) -> None:
+            """Do nothing: the worth of the knobs is known."""
+
+    return OfWorth()
+
+
+def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -> Any:
+    """Make a TuneContext; the caller must keep it, because its strategy does not.
+
+    TuneContext's own constructor parses 248 tensor intrinsics of other machines, which took 21 s.
+    """
+    context = ms.TuneContext.__new__(ms.TuneContext)
+    context.__init_handle_by_constructor__(
+        tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContext"),
+        mod,
+        target,
+        space,
+        strategy,
+        "main",
+        1,  # thread: mutators are Python, and with one thread the result is reproducible
+        seed + 1,  # TVM treats the seed 0 as 1
+        lambda *_: None,  # MetaSchedule's own logger prints a page for each batch
+    )
+    tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContextInitialize")(context)
+    return context

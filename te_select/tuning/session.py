@@ -20,7 +20,9 @@ from te_select.backends import machine, schedule_of
 from te_select.backends.targets import resolve
 from te_select.compiler import versions
 from te_select.compiler.compiling import checked
+from te_select.compiler.family import config_of
 from te_select.errors import TuningError
+from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
@@ -28,7 +30,7 @@ from te_select.records import doubt, folders, metaschedule, store
 from te_select.records.sizes import Ranges
 from te_select.timing.operands import Mask
 from te_select.tuning.journal import Journal, Knob, knobs_of
-from te_select.tuning.measuring import Measurer
+from te_select.tuning.measuring.measurer import Measurer
 from te_select.tuning.options import Options
 from te_select.tuning.record import Record, recorded, said
 from te_select.tuning.runners import LOCAL, open_measurer
@@ -57,6 +59,7 @@ class Session:
     """
 
     within = ""  # the folder of these records in a folder of logs
+    of = Task  # what it tunes
 
     def __init__(
         self,
@@ -82,12 +85,7 @@ class Session:
         self.runner = runner
         self._target = target if isinstance(target, str) else json.dumps(target)
         self._given_logs = tuning_logs
-        try:
-            logs = folders.user_folder() if tuning_logs is None else Path(tuning_logs)
-        except TypeError as error:
-            raise TuningError(
-                f"tuning_logs {shown(tuning_logs)} is no path; expected a folder to write"
-            ) from error
+        logs = folders.given(tuning_logs, "a folder to write")
         self.folder = logs / self.within / folders.of_target(self.target.records)
         self._measurer = measurer
         self._own: Measurer | None = None
@@ -112,13 +110,15 @@ class Session:
 
     def task(self, workload: Workload, ranges: Ranges = (), mask: Mask | None = None) -> Task:
         """What to tune: a workload with the target, and with the cond of the session by default."""
-        return Task(workload, self._target, mask or self.options.mask, ranges)
+        return self.of(workload, self._target, mask or self.options.mask, ranges)
 
     def find(self, task: Task) -> Record | None:
         """The record of a task that need not be tuned again: it is sure, and can be used."""
         names = [name for name, _, _ in task.ranges]
         found = recorded(self.folder, task.sized, self.versions["tvm"], names)
-        if found is None or found.unsure or found.conditions != task.conditions:
+        if found is None or found.unsure:
+            return None
+        if {"cond": found.cond, "sizes": found.sizes} != task.conditions:
             return None
         try:
             config = self._rules.config_from(found.config)
@@ -177,20 +177,12 @@ class Session:
             busy = watch.others()
             if unsure := doubt.reasons(busy, final.spread, final.gain):
                 final = final.without_winner()
-            failed = sum(trial.seconds is None for trial in trials)
+            timed = asdict(final.config), final.seconds, final.default_seconds
+            done, failed = len(trials), sum(trial.seconds is None for trial in trials)
+            name = f"{self.folder.name}/{access_pattern(task.sized).key}"
+            cond, sizes = task.conditions.values()
             record = Record(
-                asdict(final.config),
-                final.seconds,
-                final.default_seconds,
-                len(trials),
-                failed,
-                f"{self.folder.name}/{access_pattern(task.sized).key}",
-                task.sized,
-                busy,
-                final.spread,
-                unsure,
-                task.conditions.get("cond", ""),
-                task.conditions.get("sizes", ""),
+                *timed, done, failed, name, task.sized, busy, final.spread, unsure, cond, sizes
             )
             if not only or final.gain > 1:
                 self._write(record, task)
@@ -214,7 +206,7 @@ class Session:
             yield journal
 
     def _journal(self, task: Task) -> Journal:
-        conditions = task.conditions
+        conditions = {name: text for name, text in task.conditions.items() if text}
         key = access_pattern(task.sized).key
         if conditions:
             key += "-" + hashlib.sha256(json.dumps(conditions).encode()).hexdigest()[:16]
@@ -222,8 +214,7 @@ class Session:
         return self._journals.setdefault(journal.path, journal)
 
     def _write(self, record: Record, task: Task) -> None:
-        told = {"workload": str(record.workload), "config": dict(record.config)}
-        session = told | said(record) | self._provenance(task)
+        session = said(record) | self._provenance(task)
         config = self._rules.Config(**record.config)
         entry = metaschedule.entry(record.workload, self.target, config, record.seconds, session)
         store.put(self.folder, [entry])
@@ -242,13 +233,9 @@ class Session:
         """The config of a task's first trial."""
         return self._rules.default_config(access_pattern(task.built), self.target.tvm)
 
-    def _source(self, task: Task) -> dict[str, Any]:
-        """The flag of the command line that names a task's workload, and its value."""
-        return {"workload": json.dumps(task.built.to_json())}
-
     def _provenance(self, task: Task) -> dict[str, Any]:
         """The machine, the versions and the command, for readers of the record."""
-        given = self._source(task)
+        given: dict[str, Any] = dict([task.source])
         given |= {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
         given |= asdict(self.options)
         given |= {"density": task.mask.density, "block": task.mask.block}
@@ -273,3 +260,42 @@ class Session:
     def __exit__(self, *_error: object) -> None:
         if self._own is not None:
             self._own.close()
+
+
+class FamilyTask(Task):
+    """A workload of `te_select.operator.family.typical`, for which a kernel of the family is built.
+
+    The kernel is the one that `te_select.where` has, of named dims.
+    """
+
+    of_family = True
+
+    @property
+    def source(self) -> tuple[str, str]:
+        """The flag that names the kernel, and its name."""
+        known = family.kernels().items()
+        name = next(name for name, each in known if family.typical(each) == self.workload)
+        return "where", name
+
+    @property
+    def built(self) -> Workload:
+        """The workload of the kernel."""
+        return family.kernels()[self.source[1]]
+
+
+class FamilySession(Session):
+    """A session whose tasks are those of the family; the parameters are those of `Session`."""
+
+    within = folders.FAMILY
+    of = FamilyTask
+
+    def _default(self, task: Task) -> Any:
+        return config_of(task.built, self.target, {})
+
+    def _search(self, _run: Run, task: Task) -> tuple[int, Batches]:
+        """All of the few configs, as far as there are trials."""
+        every = Space(task.workload, self.target).configs
+        alike = (asdict(config) for config in every if config.rows == every[0].rows)
+        configs = [config_of(task.built, self.target, knobs) for knobs in alike]
+        tried = list(dict.fromkeys([self._default(task), *configs]))[: self.options.trials]
+        return len(tried), filter(None, iter((tried[:1], tried[1:])))

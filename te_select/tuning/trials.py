@@ -18,10 +18,10 @@ from typing import Any
 from te_select.errors import TuningError
 from te_select.operator.workload import Workload
 from te_select.timing.rounds import Timing
-from te_select.tuning.journal import Journal, Knob, Trial, config_key, knobs_of
-from te_select.tuning.measuring import Measurement, Measurer
+from te_select.tuning.journal import Journal, Trial, config_key, knobs_of
+from te_select.tuning.measuring.measurer import Measurer
 from te_select.tuning.search import GAIN
-from te_select.tuning.task import Task
+from te_select.tuning.task import Measurement, Task
 
 FINALISTS = 4
 LOST = 1.1  # times the default's time, in its trial: such a config would lose the finals
@@ -116,6 +116,7 @@ class Final:
         return replace(self, config=self.default, seconds=self.default_seconds)
 
 
+@dataclass
 class Run:
     """The measuring of one workload.
 
@@ -133,43 +134,28 @@ class Run:
         When no further config is tried, by the monotonic clock.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        measurer: Measurer,
-        journal: Journal,
-        observe: Observer,
-        until: float = math.inf,
-    ) -> None:
-        self._task = task
-        self._measurer = measurer
-        self._journal = journal
-        self._observe = observe
-        self._until = until
-        self._known = journal.read()
+    task: Task
+    measurer: Measurer
+    journal: Journal
+    observe: Observer
+    until: float = math.inf
+
+    def __post_init__(self) -> None:
+        self._known = self.journal.read()
         self._trials: list[tuple[Any, Trial]] = []
-        self._progress = Progress(task.points[-1])
+        self._progress = Progress(self.task.points[-1])
+        self._total = self._resumed = 0
         self.has_begun = len(self._known) > 1  # more than the default was measured before
 
-    @property
-    def resumed(self) -> int:
-        """How many of the trials an earlier run had measured."""
-        return self._progress.resumed
-
-    @property
-    def knobs(self) -> list[Knob]:
-        """What each knob was worth."""
-        return knobs_of([trial for _, trial in self._trials])
-
-    @property
-    def seconds(self) -> Sequence[float | None]:
-        """The seconds of each trial in turn; None for a failure."""
-        return self._progress.seconds
-
-    @property
-    def ended_early(self) -> bool:
-        """Whether the search ended though there was time for more trials."""
-        return self._progress.done < self._progress.total and not self._is_late()
+    def told(self) -> dict[str, Any]:
+        """What `Outcome` says of it."""
+        progress = self._progress
+        return {
+            "resumed": progress.resumed,
+            "ended_early": progress.done < progress.total and not self._is_late(),
+            "knobs": knobs_of([trial for _, trial in self._trials]),
+            "seconds": progress.seconds,
+        }
 
     def seconds_of(self, config: Any) -> float | None:
         """The median seconds of a config that was measured; None if it failed."""
@@ -182,34 +168,29 @@ class Run:
         If its time is another than an earlier session's, that session's trials are of a moment in
         which the machine was busy, or is so now; they are forgotten.
         """
-        before = self.seconds_of(default)
-        for trial in self._measure([default]):
-            if trial.seconds is None:
-                raise UntunableError(
-                    f"{self._task.workload.name}: the default config failed: {trial.failure}"
-                )
-            moved = max(trial.seconds / (before or trial.seconds), (before or 0) / trial.seconds)
-            if moved > LOST:
-                self._journal.close()
-                self._journal.append(trial)
-                self._known = {config_key(trial.config): trial}
-            return trial.seconds
-        raise AssertionError("a measurement for each candidate")
+        before, trial = self.seconds_of(default), next(self._measure([default]))
+        if trial.seconds is None:
+            name = self.task.workload.name
+            raise UntunableError(f"{name}: the default config failed: {trial.failure}")
+        before = before or trial.seconds
+        if max(trial.seconds / before, before / trial.seconds) > LOST:
+            self.journal.close()
+            self.journal.append(trial)
+            self._known = {config_key(trial.config): trial}
+        return trial.seconds
 
     def trials(self, total: int, batches: Iterable[list[Any]]) -> list[Trial]:
         """Measure the configs that a search proposes, unless an earlier session has done so."""
-        self._progress = replace(self._progress, total=total)
+        self._total = total
         for batch in batches:
             keys = [config_key(asdict(config)) for config in batch]
-            if not self._trials and keys[0] not in self._journal.own:
+            if not self._trials and keys[0] not in self.journal.own:
                 self.look(batch[0])
             before = [key for key in keys if key in self._known]
-            taken_over = sum(key not in self._journal.own for key in before)
-            self._progress = replace(self._progress, resumed=self.resumed + taken_over)
+            self._resumed += len({*before} - self.journal.own)
             done = [self._known[key] for key in before]
-            for trial in self._measure(
-                [each for each, key in zip(batch, keys, strict=True) if key not in self._known]
-            ):
+            new = [each for each, key in zip(batch, keys, strict=True) if key not in before]
+            for trial in self._measure(new):
                 done.append(trial)
                 self._show(done)
             pairs = zip(batch, map(self._known.get, keys), strict=True)
@@ -221,8 +202,7 @@ class Run:
 
     def finals(self, incumbents: Iterable[Any] = ()) -> Final:
         """Compare the fastest configs, and those of records that are there, with the default."""
-        self._progress = replace(self._progress, phase="finalists")
-        self._observe(self._progress)
+        self._show(phase="finalists")
         default, of_default = self._trials[0]
         most = LOST * (of_default.seconds or math.inf)
         timed = [(trial.seconds, i) for i, (_, trial) in enumerate(self._trials) if trial.seconds]
@@ -243,17 +223,17 @@ class Run:
 
     def _is_late(self) -> bool:
         """Whether the time is over; the default is measured in any case."""
-        return bool(self._known) and time.monotonic() > self._until
+        return bool(self._known) and time.monotonic() > self.until
 
     def _measure(self, configs: Sequence[Any]) -> Iterator[Trial]:
         """Measure configs, each at every size, as long as there is time."""
-        candidates = zip(*map(self._task.candidates, configs), strict=True)
+        candidates = zip(*map(self.task.candidates, configs), strict=True)
         by_size = itertools.chain.from_iterable(candidates)
         parts: dict[object, list[Measurement]] = {}
-        for measurement in self._measurer.measure(list(by_size)):
+        for measurement in self.measurer.measure(list(by_size)):
             own = parts.setdefault(measurement.candidate.code, [])
             own.append(measurement)
-            if len(own) == len(self._task.points):
+            if len(own) == len(self.task.points):
                 yield self._keep(own)
                 if self._is_late():
                     return
@@ -261,15 +241,14 @@ class Run:
     def _turns(self, default: Any, others: Iterable[Any], rounds: int) -> dict[Any, Timing]:
         """Times of the default and of those of the configs that did not fail, in turns."""
         configs = list(dict.fromkeys([default, *others]))
-        by_size = zip(*map(self._task.candidates, configs), strict=True)
-        measured = [self._measurer.interleave(each, rounds) for each in by_size]
+        by_size = zip(*map(self.task.candidates, configs), strict=True)
+        measured = [self.measurer.interleave(each, rounds) for each in by_size]
         times = zip(configs, zip(*measured, strict=True), strict=True)
         joined = {config: _joined([part.seconds for part in parts]) for config, parts in times}
         found = {config: timing for config, timing in joined.items() if timing is not None}
         if default not in found:
-            raise UntunableError(
-                f"{self._task.workload.name}: the default config failed in the finals"
-            )
+            name = self.task.workload.name
+            raise UntunableError(f"{name}: the default config failed in the finals")
         return found
 
     def _keep(self, parts: Sequence[Measurement]) -> Trial:
@@ -279,17 +258,17 @@ class Run:
         timing = _joined(medians)
         seconds = None if timing is None else timing.median
         trial = Trial(dict(parts[0].candidate.config), seconds, failure)
-        self._journal.append(trial)
+        self.journal.append(trial)
         self._known[config_key(trial.config)] = trial
         return trial
 
-    def _show(self, batch: Sequence[Trial] = ()) -> None:
+    def _show(self, batch: Sequence[Trial] = (), phase: str = "trials") -> None:
         """Show the progress, with the trials of a batch that is not complete."""
         trials = [*(trial for _, trial in self._trials), *batch]
         failures = (trial.failure for trial in trials if trial.seconds is None)
-        seconds = [trial.seconds for trial in trials]
-        self._progress = replace(self._progress, seconds=seconds, failure=next(failures, None))
-        self._observe(self._progress)
+        told = self._total, [trial.seconds for trial in trials], next(failures, None), phase
+        self._progress = Progress(self._progress.workload, *told, self._resumed)
+        self.observe(self._progress)
 
 
 def wins(timing: Timing, default: Timing) -> bool:
@@ -309,8 +288,6 @@ def _joined(sizes: Sequence[tuple[float, ...] | None]) -> Timing | None:
     known = [seconds for seconds in sizes if seconds is not None]
     if len(known) < len(sizes):
         return None
-    if len(known) == 1:
-        return Timing(known[0])
     return Timing(tuple(map(statistics.geometric_mean, zip(*known, strict=True))))
 
 

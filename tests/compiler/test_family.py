@@ -12,7 +12,7 @@ from te_select.compiler.family import config_of, schedule_member, served_by_fami
 from te_select.operator import family
 from te_select.records import folders, log, lookup, metaschedule, store
 from te_select.tuning.measuring import build_worker
-from te_select.tuning.measuring.candidate import Candidate
+from te_select.tuning.task import Candidate
 from tests.support.machines import on_x86_64
 from tests.support.programs import python
 

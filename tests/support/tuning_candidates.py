@@ -8,7 +8,7 @@ from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
-from te_select.tuning.measuring import Candidate
+from te_select.tuning.task import Candidate
 
 BAD_BUILDER = "tests.support.tuning_bad_builder"
 INSIDE = "TE_SELECT_TEST_INSIDE"  # the file that appears once a candidate hangs

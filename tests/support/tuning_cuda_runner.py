@@ -7,10 +7,10 @@ RIGHT_WIDTH = 4
 
 
 class Worker(run_worker.Worker):
-    def prepare(self, workload, mask):
+    def _hold(self, problem):
         fake = cuda_standin.fake_library()
         fake.fake_reset()
         fake.fake_device(90)
-        if workload.element.width == RIGHT_WIDTH:
-            fake.fake_runner(b"te_select_kernel_0", cuda_standin.runner(workload))
-        return super().prepare(workload, mask)
+        if problem.workload.element.width == RIGHT_WIDTH:
+            fake.fake_runner(b"te_select_kernel_0", cuda_standin.runner(problem.workload))
+        super()._hold(problem)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from te_select import Workload
 from te_select.timing.cores import Watch
-from te_select.tuning.measuring import Candidate, Measurement
+from te_select.tuning.task import Candidate, Measurement
 
 Seconds = Callable[[Candidate], float | None]
 

@@ -31,7 +31,7 @@ def test_mask_of_a_file_is_what_the_file_holds(tmp_path):
     [
         (lambda path: np.save(path, np.ones(24, bool)), "holds 24 bool; expected the 25 booleans"),
         (lambda path: np.save(path, np.ones(25, np.uint8)), "holds 25 uint8; expected the 25"),
-        (lambda path: np.savez(path.open("wb"), a=np.ones(25, bool)), "holds an archive; expected"),
+        (lambda path: np.savez(path.open("wb"), a=np.ones(25, bool)), "is no .npy of booleans"),
         (lambda path: np.save(path, np.array([object()] * 25)), "is no .npy of booleans"),
         (lambda path: path.write_bytes(b"text"), "is no .npy of booleans"),
         (lambda path: path.write_bytes(b""), "is no .npy of booleans"),

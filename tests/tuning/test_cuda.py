@@ -25,7 +25,7 @@ from te_select.schedules.cuda import schedule as cuda
 from te_select.timing.cuda import clocks
 from te_select.timing.cuda.roof import SETS, sets_for
 from te_select.tuning import session as session_module
-from te_select.tuning.measuring import local
+from te_select.tuning.measuring import measurer
 from te_select.tuning.measuring.on_cuda import Cuda
 from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.search import search
@@ -246,7 +246,7 @@ def workers(monkeypatch):
     monkeypatch.setattr(
         "te_select.tuning.measuring.measurer.BUILD_WORKER", "tests.support.tuning_cuda_builder"
     )
-    monkeypatch.setattr(local, "RUN_WORKER", "tests.support.tuning_cuda_runner")
+    monkeypatch.setattr(measurer, "RUN_WORKER", "tests.support.tuning_cuda_runner")
     monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
     monkeypatch.setattr(doubt, "SPREAD", math.inf)  # these times are those of a busy machine
     with fake_driver(90):
@@ -281,7 +281,7 @@ def test_every_element_type_is_checked_and_timed_on_device(dtype, monkeypatch):
         kernel = cuda_standin.kernel(workload)
         place = Cuda(Problem(workload))
         assert place.check(kernel) == ""
-        assert min(place.time(kernel)) > 0
+        assert min(place.time(kernel).seconds) > 0
         turns = place.take_turns({"a": kernel, "b": kernel}, 3)
         assert {name: len(each.seconds) for name, each in turns.items()} == {"a": 3, "b": 3}
 

@@ -12,10 +12,9 @@ from te_select.errors import TargetError
 from te_select.operator import family
 from te_select.records import folders, log
 from te_select.tuning import session as module
-from te_select.tuning.family import FamilySession
 from te_select.tuning.options import Options
 from te_select.tuning.record import Record
-from te_select.tuning.session import Session
+from te_select.tuning.session import FamilySession, Session
 from te_select.tuning.space import Space
 from tests.support.tuning_fakes import FakeMeasurer, Seconds, by_unroll
 

@@ -49,7 +49,7 @@ def test_candidate_of_one_size_is_built_for_it():
 
 
 def test_record_tells_of_what_is_not_as_usual(tmp_path):
-    assert Task(NAMED, TARGET).conditions == {}
+    assert Task(NAMED, TARGET).conditions == {"cond": "", "sizes": ""}
     masked = Task(NAMED, TARGET, Mask(10, 64), RANGES).conditions
     assert masked == {"cond": "10 % true, in blocks of 64", "sizes": "batch=1:64"}
     file = tmp_path / "mask.npy"

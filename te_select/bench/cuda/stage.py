@@ -14,8 +14,7 @@ from te_select.bench.stage import POISON, ROUNDS, Result, Roof, Stage, differenc
 from te_select.errors import TargetError
 from te_select.runtime.call.cuda import driver
 from te_select.timing.cuda import roof
-from te_select.timing.cuda.clocks import clock, queue, take_turns
-from te_select.timing.cuda.graphs import Graph, replayed
+from te_select.timing.cuda.clocks import Graph, clock, queue, replayed, take_turns
 from te_select.timing.operands import Operands
 from te_select.timing.rounds import Timing
 from te_select.verify.reference import Array

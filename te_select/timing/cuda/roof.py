@@ -8,9 +8,7 @@ import itertools
 import tvm_ffi
 
 from te_select.runtime.call.cuda import driver
-from te_select.timing.cuda.clocks import Repeated, queue, take_turns
-from te_select.timing.cuda.graphs import replayed
-from te_select.timing.rounds import Timing
+from te_select.timing.cuda.clocks import Repeated, queue, replayed, take_turns
 
 SETS = (2, 32)  # fewest and most sets; making more takes longer than measuring
 _ROUNDS = 7
@@ -65,11 +63,6 @@ def probe(moved: int, count: int) -> Repeated:
     return min(queue(copy), replayed(copy), key=lambda sampler: sampler.sample())
 
 
-def rate(moved: int, timing: Timing) -> float:
-    """Bytes per second that a copy has read and written."""
-    return 2 * copied(moved) / timing.median
-
-
 def bandwidth(moved: int) -> float | None:
     """Measure the roof of device 0.
 
@@ -85,6 +78,7 @@ def bandwidth(moved: int) -> float | None:
     """
     try:
         count = sets_for(moved, driver.devices()[0].l2)
-        return rate(moved, take_turns({"copy": probe(moved, count)}, _ROUNDS)["copy"])
+        timing = take_turns({"copy": probe(moved, count)}, _ROUNDS)["copy"]
+        return 2 * copied(moved) / timing.median
     except driver.CudaError:
         return None

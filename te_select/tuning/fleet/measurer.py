@@ -14,12 +14,12 @@ from tvm_ffi import libinfo
 
 from te_select.backends.c_compiler import compile_library
 from te_select.errors import TuningError
+from te_select.runtime import c
 from te_select.timing.cores import Load, Watch
 from te_select.tuning.fleet import tracker
-from te_select.tuning.measuring.candidate import Built, Measurement
-from te_select.tuning.measuring.local import RunWorker, each_measured
-from te_select.tuning.measuring.measurer import Measurer
+from te_select.tuning.measuring.measurer import Measurer, RunWorker, each_measured
 from te_select.tuning.measuring.process import LONGEST, WorkerError
+from te_select.tuning.task import Built, Measurement
 
 FLEET_WORKER = "te_select.tuning.fleet.worker"
 PATIENCE = 60.0  # seconds without any server; one that was stopped by mistake is back by then
@@ -32,18 +32,15 @@ _POLL = 0.2  # seconds between looks at whether a server is left
 _PROBE = Path(__file__).with_name("probe.c")
 
 
-class Server:
-    """A place for one connection to a server, which a process of its own keeps.
+class Server(RunWorker):
+    """A connection to a server, kept by a process of its own, because that can be ended.
 
-    A call over RPC never ends if the other side hangs; a process can be ended.
-
-    Parameters
-    ----------
-    folder
-        For the files of the process.
+    A call over RPC never ends if the other side hangs.
 
     Attributes
     ----------
+    is_connected
+        Whether the process has a server.
     load
         What the server's CPUs did during all jobs up to now.
     machine
@@ -51,22 +48,20 @@ class Server:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.worker = RunWorker(FLEET_WORKER, folder)
+        super().__init__(FLEET_WORKER, folder)
         self.is_connected = False
         self.load = Load()
         self.machine = ""
-        self._generation = 0  # of the worker that made the connection
 
     def connect(self, *where: Any) -> None:
         """Wait for a free server, and connect to it; raises TuningError if that fails."""
         try:
-            answer = self.worker.request(LONGEST, "connect", *where)
+            answer = self.request(LONGEST, "connect", *where)
         except WorkerError as error:
             raise TuningError(f"the connection {error}") from error
         if "failure" in answer:
             raise TuningError(answer["failure"])
         self.machine, self.is_connected = answer["machine"], True
-        self.worker.prepared, self._generation = None, self.worker.generation
 
     def run(self, built: Sequence[Built], rounds: int | None, limit: float) -> dict[str, Any]:
         """Check and time libraries, in at most ``limit`` seconds there; the worker's answer.
@@ -74,23 +69,20 @@ class Server:
         If the server is lost, that is ``{"lost": why}``. `is_connected` says so from then on.
         """
         try:
-            self.worker.start()
-            if self.worker.generation != self._generation:
+            if not self.is_running():  # a new process would have no connection
                 raise WorkerError("has died")
-            answer = self.worker.measure(built, rounds, limit, NETWORK_SECONDS)
+            answer = self.measure(built, rounds, limit, NETWORK_SECONDS)
         except WorkerError as error:
             answer = {"lost": f"the connection {error}"}
         self.load = Load(*map(sum, zip(self.load, answer.get("load", Load()), strict=True)))
-        if "lost" in answer or any(
-            each.get("tainted") for each in (answer, *answer.get("results", ()))
-        ):
-            self.disconnect()
+        if "lost" in answer or any(one.failure for one in each_measured(built, answer)):
+            self.kill()  # a wrong candidate may have written anywhere
         return answer
 
-    def disconnect(self) -> None:
-        """Give the server back: its session ends when its client does."""
+    def kill(self) -> None:
+        """End the process, and so give the server back: its session ends when its client does."""
         self.is_connected = False
-        self.worker.kill()
+        super().kill()
 
 
 class FleetMeasurer(Measurer):
@@ -124,8 +116,6 @@ class FleetMeasurer(Measurer):
     def close(self) -> None:
         """Give all servers back, end the workers and remove their files."""
         self._closed = True
-        for server in self._servers:
-            server.disconnect()
         super().close()
 
     def watch(self) -> Watch:
@@ -150,7 +140,7 @@ class FleetMeasurer(Measurer):
                 time.sleep(0.01)
             for server in self._servers:
                 if server.is_connected:  # a client that dies as it connects takes it along
-                    server.worker.interrupt()
+                    server.interrupt()
             raise
         finally:
             threads.shutdown()
@@ -161,10 +151,7 @@ class FleetMeasurer(Measurer):
             server = self._server()
             answer = server.run(built, rounds, self.timeout * len(built))
             self._reason = answer.get("lost", "a candidate has failed there")
-            if server.is_connected:
-                self._free.put(server)
-            else:
-                self._connect(server)
+            self._offer(server)
             if "lost" not in answer:
                 return answer
         return {"failure": f"the run lost {MOST_LOSSES} servers, as a crash does: {self._reason}"}
@@ -194,31 +181,30 @@ class FleetMeasurer(Measurer):
                 raise
             return  # servers that are connected need no tracker
         while len(self._servers) < min(registered, MOST_SERVERS):
-            self._servers.append(Server(self.folder))
-            self._connect(self._servers[-1])
+            server = Server(self.folder)
+            self._servers.append(server)
+            self._processes.append(server)
+            self._offer(server)
 
-    def _connect(self, server: Server) -> None:
-        """Begin to wait for a free server, until there is one or the measurer is closed."""
+    def _offer(self, server: Server) -> None:
+        """Let jobs have a server, once it is connected; until the measurer is closed."""
 
         def connect() -> None:
-            while not self._closed:
+            while not (server.is_connected or self._closed):
                 try:
                     server.connect(*self._where, self._probe)
                 except Exception as error:  # otherwise nobody would see the thread's error
                     self._reason = str(error)
                     time.sleep(RETRY_SECONDS)
-                else:
-                    machines = {each.machine for each in self._servers} - {""}
-                    self.machine = ", ".join(sorted(machines))
-                    self._free.put(server)
-                    return
+            self.machine = ", ".join(sorted({each.machine for each in self._servers} - {""}))
+            self._free.put(server)
 
         threading.Thread(target=connect, daemon=True).start()
 
 
 def _compile_probe(folder: Path) -> Path:
     library = folder / "probe.so"
-    options = ["-O2", "-pthread", *(f"-I{path}" for path in libinfo.include_paths())]
+    options = ["-O2", "-pthread", *(f"-I{path}" for path in (c.FOLDER, *libinfo.include_paths()))]
     options += [f"-L{Path(libinfo.find_libtvm_ffi()).parent}", "-ltvm_ffi"]
     compile_library([_PROBE], library, *options)
     return library

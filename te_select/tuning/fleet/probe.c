@@ -14,14 +14,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <tvm/ffi/c_api.h>
 #include <unistd.h>
 
-/* Defines a function that a session calls by this name. */
-#define FUNCTION(name)                                                                   \
-  TVM_FFI_DLL_EXPORT int __tvm_ffi_##name(                                               \
-      __attribute__((unused)) void* self, __attribute__((unused)) const TVMFFIAny* args, \
-      __attribute__((unused)) int32_t num_args, TVMFFIAny* result)
+#include "host.h"
 
 enum { MOST_FILES = 1 << 16, MOST_CPUS = 1 << 16 };
 
@@ -38,19 +33,6 @@ static int fail(const char* message) {
   return -1;
 }
 
-static void set_int(TVMFFIAny* result, int64_t value) {
-  result->type_index = kTVMFFIInt;
-  result->zero_padding = 0;
-  result->v_int64 = value;
-}
-
-static const DLTensor* tensor_of(const TVMFFIAny* arg) {
-  if (arg->type_index == kTVMFFITensor) {
-    return (const DLTensor*)((const char*)arg->v_obj + sizeof(TVMFFIObject));
-  }
-  return arg->type_index == kTVMFFIDLTensorPtr ? (const DLTensor*)arg->v_ptr : NULL;
-}
-
 static char* data_of(const DLTensor* tensor) { return (char*)tensor->data + tensor->byte_offset; }
 
 static size_t bytes_of(const DLTensor* tensor) {
@@ -61,7 +43,7 @@ static size_t bytes_of(const DLTensor* tensor) {
 
 /* watch(seconds): from now on a crash ends the session in good order. So does a run of more than
  * `seconds`; 0 is no limit. */
-FUNCTION(watch) {
+TE_SELECT_EXPORT(watch) {
   if (num_args != 1 || args[0].type_index != kTVMFFIInt) return fail("watch takes an int");
   struct sigaction action;
   memset(&action, 0, sizeof(action));
@@ -70,7 +52,7 @@ FUNCTION(watch) {
     sigaction(fatal_signals[i], &action, NULL);
   }
   alarm((unsigned)args[0].v_int64);
-  set_int(result, 0);
+  te_select_return_int(result, 0);
   return 0;
 }
 
@@ -100,9 +82,9 @@ static void* end_with_client(void* connection) {
 /* watch_client(port): from now on the session ends at once when its client does; the port is that
  * of the server. Without this, a client that dies while a candidate runs resets the connection. That
  * ends the session with an error, and then the server. Does nothing behind a proxy. */
-FUNCTION(watch_client) {
+TE_SELECT_EXPORT(watch_client) {
   if (num_args != 1 || args[0].type_index != kTVMFFIInt) return fail("watch_client takes an int");
-  set_int(result, 0);
+  te_select_return_int(result, 0);
   for (int file = 0; file < MOST_FILES; ++file) {
     if (!is_connection_at(file, (uint16_t)args[0].v_int64)) continue;
     keep_alive(file);
@@ -115,25 +97,25 @@ FUNCTION(watch_client) {
 }
 
 /* fill(tensor, byte) */
-FUNCTION(fill) {
-  const DLTensor* tensor = num_args == 2 ? tensor_of(&args[0]) : NULL;
+TE_SELECT_EXPORT(fill) {
+  const DLTensor* tensor = num_args == 2 ? te_select_tensor_of(&args[0]) : NULL;
   if (!tensor || args[1].type_index != kTVMFFIInt) return fail("fill takes a tensor and an int");
   memset(data_of(tensor), (int)args[1].v_int64, bytes_of(tensor));
-  set_int(result, 0);
+  te_select_return_int(result, 0);
   return 0;
 }
 
 /* compare(a, b): the first byte that differs, or -1; both are of one size. */
-FUNCTION(compare) {
-  const DLTensor* a = num_args == 2 ? tensor_of(&args[0]) : NULL;
-  const DLTensor* b = num_args == 2 ? tensor_of(&args[1]) : NULL;
+TE_SELECT_EXPORT(compare) {
+  const DLTensor* a = num_args == 2 ? te_select_tensor_of(&args[0]) : NULL;
+  const DLTensor* b = num_args == 2 ? te_select_tensor_of(&args[1]) : NULL;
   if (!a || !b || bytes_of(a) != bytes_of(b)) return fail("compare takes two tensors of one size");
   const char *left = data_of(a), *right = data_of(b);
   int64_t at = -1;
   if (memcmp(left, right, bytes_of(a))) {
     for (at = 0; left[at] == right[at];) ++at;
   }
-  set_int(result, at);
+  te_select_return_int(result, at);
   return 0;
 }
 
@@ -155,10 +137,10 @@ static int cpu_field(const char* name, const char* other, TVMFFIAny* result) {
 }
 
 /* cpu_flags(): the features of the first CPU. */
-FUNCTION(cpu_flags) { return cpu_field("flags", "Features", result); }
+TE_SELECT_EXPORT(cpu_flags) { return cpu_field("flags", "Features", result); }
 
 /* cpu_model(): what the first CPU is called. */
-FUNCTION(cpu_model) { return cpu_field("model name", "CPU part", result); }
+TE_SELECT_EXPORT(cpu_model) { return cpu_field("model name", "CPU part", result); }
 
 /* CPU seconds of all programs on the CPUs that this process may use; -1 if the system has no count. */
 static double used(const cpu_set_t* mine, size_t size) {
@@ -192,7 +174,7 @@ static const char* variable(const char* name) {
 
 /* load(): seconds of the clock; CPU seconds of all programs and of this one, on the CPUs that it may
  * use; the number of these CPUs; the variables that limit threads, in their order. One a line. */
-FUNCTION(load) {
+TE_SELECT_EXPORT(load) {
   static char text[1024];
   static cpu_set_t mine[MOST_CPUS / CPU_SETSIZE];
   if (sched_getaffinity(0, sizeof(mine), mine)) return fail("the server's CPUs are not known");

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 from typing import Any
 
 from te_select.backends.targets import resolve
 from te_select.compiler import build_scheduled, schedule
 from te_select.compiler.family import schedule_member
-from te_select.tuning.measuring.candidate import Candidate
-from te_select.tuning.measuring.serve import limit_memory
+from te_select.tuning.task import Candidate
 
 MEMORY = 4 << 30  # bytes; a build was seen to take 0.5 GB with all of TVM's code
 
@@ -18,7 +18,9 @@ class Worker:
     """Builds one candidate at a time, in limited memory."""
 
     def __init__(self) -> None:
-        limit_memory(MEMORY)
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        soft = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
     def build(self, candidate: Candidate, path: Path) -> dict[str, Any]:
         """Build a candidate by the path that ships."""

@@ -11,15 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from te_select.runtime.artifact import scratch
-from te_select.timing.cores import Watch
-from te_select.tuning.measuring.candidate import Built, Candidate, Measurement
+from te_select.timing.cores import Watch, here
+from te_select.tuning.measuring.problem import memory_needed, refusal
 from te_select.tuning.measuring.process import Worker, WorkerError
+from te_select.tuning.task import Built, Candidate, Measurement
 
 BUILD_WORKER = "te_select.tuning.measuring.build_worker"
+RUN_WORKER = "te_select.tuning.measuring.run_worker"
 MOST_JOBS = 16  # build workers by default; each takes 0.4 GB
 BATCH = 4  # candidates per build worker that are built before any is run
+RECYCLE_AFTER = 64  # libraries, which stay loaded; a new worker costs 0.3 s and new operands
+PREPARE_SECONDS = 60.0
+PREPARE_BYTES_PER_SECOND = 20e6  # a tenth of what a loaded machine was seen to make operands at
 
 
 class Measurer(ABC):
@@ -42,6 +48,7 @@ class Measurer(ABC):
         self.timeout = timeout
         self.folder = scratch.make(room=0)
         self._workers = [Worker(BUILD_WORKER, self.folder) for _ in range(self.jobs)]
+        self._processes = [*self._workers]  # and those that time
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         for worker in self._workers:
             self._idle.put(worker)
@@ -51,7 +58,7 @@ class Measurer(ABC):
 
     def launch(self) -> None:
         """Begin to start all workers, so that they import side by side."""
-        for worker in self._workers:
+        for worker in self._processes:
             worker.launch()
 
     def measure(self, candidates: Iterable[Candidate]) -> Iterator[Measurement]:
@@ -77,9 +84,9 @@ class Measurer(ABC):
         """
         pending = iter(candidates)
         while batch := list(islice(pending, self.batch)):
-            usable, failed = self._built(batch)
-            yield from failed.values()
-            yield from self._run([[one] for one in usable], None)
+            built = self._built(batch)
+            yield from (one for one in built if isinstance(one, Measurement))
+            yield from self._run([[one] for one in built if isinstance(one, Built)], None)
 
     def interleave(self, candidates: Sequence[Candidate], rounds: int) -> list[Measurement]:
         """Measure candidates against each other: they take turns in one process, on one memory.
@@ -101,14 +108,15 @@ class Measurer(ABC):
         TuningError
             As for `measure`.
         """
-        usable, failed = self._built(candidates)
+        built = self._built(candidates)
+        usable = [one for one in built if isinstance(one, Built)]
         turns = iter(list(self._run([usable], rounds)) if usable else ())
-        return [failed.get(k) or next(turns) for k in range(len(candidates))]
+        return [one if isinstance(one, Measurement) else next(turns) for one in built]
 
     def close(self) -> None:
         """End the workers and remove their files."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for worker in self._workers:
+        for worker in self._processes:
             worker.kill()  # to end by itself takes a process with TVM 0.3 s
         scratch.remove(self.folder)
 
@@ -125,8 +133,8 @@ class Measurer(ABC):
     def _run(self, jobs: Sequence[Sequence[Built]], rounds: int | None) -> Iterator[Measurement]:
         """Check and time libraries: those of a job in turns, or alone if ``rounds`` is None."""
 
-    def _built(self, candidates: Sequence[Candidate]) -> tuple[list[Built], dict[int, Measurement]]:
-        """Libraries, and what became of the other candidates, by number.
+    def _built(self, candidates: Sequence[Candidate]) -> list[Built | Measurement]:
+        """Libraries, or what became of the candidates, in their order.
 
         The libraries stay until another workload is measured: those in the finals were built for
         their trials.
@@ -134,20 +142,10 @@ class Measurer(ABC):
         workloads = {candidate.workload for candidate in candidates}
         for code in [each for each in self._kept if each[0] not in workloads]:
             shutil.rmtree(self._kept.pop(code).parent, ignore_errors=True)
-        built = self._build(candidates)
-        for worker in self._workers:
-            if worker.is_running():
-                worker.start()  # one that is still importing would disturb what is timed
-        usable = [one for one in built if isinstance(one, Built)]
-        self._kept |= {one.candidate.code: one.path for one in usable}
-        return usable, {k: one for k, one in enumerate(built) if isinstance(one, Measurement)}
-
-    def _build(self, candidates: Sequence[Candidate]) -> list[Built | Measurement]:
-        """Build candidates, in their order; when this returns or raises, all building has ended."""
         futures = [self._threads.submit(self._build_one, candidate) for candidate in candidates]
         try:
-            return [future.result() for future in futures]
-        except BaseException:
+            built = [future.result() for future in futures]
+        except BaseException:  # when this returns or raises, all building has ended
             for future in futures:
                 future.cancel()
             for worker in self._workers:
@@ -156,6 +154,11 @@ class Measurer(ABC):
             for worker in self._workers:
                 worker.kill()  # waits for its end, so that the next request starts a new process
             raise
+        for worker in self._workers:
+            if worker.is_running():
+                worker.start()  # one that is still importing would disturb what is timed
+        self._kept |= {one.candidate.code: one.path for one in built if isinstance(one, Built)}
+        return built
 
     def _build_one(self, candidate: Candidate) -> Built | Measurement:
         if (kept := self._kept.get(candidate.code)) is not None:
@@ -175,3 +178,65 @@ class Measurer(ABC):
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+
+class RunWorker(Worker):
+    """A worker that checks and times libraries, on operands that it prepares once a workload."""
+
+    def measure(
+        self, built: Sequence[Built], rounds: int | None, limit: float, patience: float = 0.0
+    ) -> dict[str, Any]:
+        """Check and time libraries of one workload, in at most ``limit`` seconds.
+
+        With ``rounds`` they take turns; one library alone is timed without. The worker is ended
+        ``patience`` later. The answer has ``"results"``, one for each library, or ``"failure"``.
+        """
+        workload, mask = built[0].candidate.problem
+        if refused := refusal(workload):
+            return {"failure": refused}
+        seconds = PREPARE_SECONDS + memory_needed(workload) / PREPARE_BYTES_PER_SECOND
+        paths = [one.path for one in built]
+        return self.request(seconds, "prepare", workload, mask) or self.request(
+            limit + patience, "measure", paths, rounds, limit
+        )
+
+
+class LocalMeasurer(Measurer):
+    """Measures on this machine, one candidate at a time."""
+
+    def __init__(self, jobs: int | None, timeout: float) -> None:
+        super().__init__(jobs, timeout)
+        self._worker = RunWorker(RUN_WORKER, self.folder)
+        self._processes.insert(0, self._worker)
+        self._libraries = 0
+
+    def watch(self) -> Watch:
+        """Watch this machine, also while candidates are built."""
+        return Watch(lambda: [here()])
+
+    def _run(self, jobs: Sequence[Sequence[Built]], rounds: int | None) -> Iterator[Measurement]:
+        for built in jobs:
+            if self._libraries + len(built) > RECYCLE_AFTER:
+                self._replace()
+            self._libraries += len(built)
+            try:
+                answer = self._worker.measure(built, rounds, self.timeout * len(built))
+            except WorkerError as error:
+                answer = {"failure": f"the run {error}"}
+            found = each_measured(built, answer)
+            if any(one.failure for one in found):
+                self._replace()  # a wrong candidate may have written anywhere
+            yield from found
+
+    def _replace(self) -> None:
+        self._worker.kill()
+        self._libraries = 0
+
+
+def each_measured(built: Sequence[Built], answer: dict[str, Any]) -> list[Measurement]:
+    """A worker's answer about libraries; if the request failed, each of them failed."""
+    results = answer.get("results", [answer] * len(built))
+    return [
+        Measurement(one.candidate, tuple(result.get("seconds", ())) or None, result.get("failure"))
+        for one, result in zip(built, results, strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""The place of CUDA kernels: device 0."""
+"""Where CUDA kernels are checked and timed: device 0."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from te_select.runtime.call.cuda import driver
 from te_select.runtime.call.cuda.kernel import CudaKernel
 from te_select.runtime.call.kernel import Kernel
 from te_select.timing.cuda import clocks
-from te_select.timing.cuda.graphs import replayed
 from te_select.timing.cuda.roof import sets_for
-from te_select.timing.rounds import Timing
-from te_select.timing.samples import FEWEST
+from te_select.timing.rounds import FEWEST, Timing
 from te_select.tuning.measuring.problem import Problem
 from te_select.verify.on_device import OnDevice, on_device
 
@@ -54,14 +52,14 @@ class Cuda:
             raise TuningError(f"{kernel!r} is for no CUDA device")
         return self._problem.check(OnDevice(kernel))
 
-    def time(self, kernel: Kernel) -> tuple[float, ...]:
+    def time(self, kernel: Kernel) -> Timing:
         """Time a kernel by events; a sample is the mean of the calls that fill 2 ms."""
-        return self.take_turns({"alone": kernel}, FEWEST)["alone"].seconds
+        return self.take_turns({"alone": kernel}, FEWEST)["alone"]
 
     def take_turns(self, kernels: Mapping[str, Kernel], rounds: int) -> Mapping[str, Timing]:
         """Time kernels in turns."""
         return clocks.take_turns(
-            {name: replayed(self._call(kernel)) for name, kernel in kernels.items()}, rounds
+            {name: clocks.replayed(self._call(kernel)) for name, kernel in kernels.items()}, rounds
         )
 
     def _call(self, kernel: Kernel) -> Callable[[], object]:

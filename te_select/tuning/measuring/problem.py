@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,13 @@ import numpy as np
 
 from te_select.errors import TuningError
 from te_select.operator.workload import Workload
+from te_select.timing import rounds
 from te_select.timing.operands import USUAL, Mask, aligned_empty
 from te_select.verify.checks import Operands, runs
 from te_select.verify.guarded import Bytes, randomize
 from te_select.verify.reference import Array, bits, first_difference, ints, placed, special_bits
 
 SEED = 0
-_MEMINFO = Path("/proc/meminfo")
 _OWN_GROUPS, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 _GIB = 1 << 30
 
@@ -86,6 +86,19 @@ class Problem:
         difference = first_difference(self.out, *views)
         return f"computed wrong bits: {difference}" if difference else "changed its operands"
 
+    def time(self, kernel: Callable[..., Any]) -> rounds.Timing:
+        """Time a kernel alone; operands are reused, so that small ones are in the caches."""
+        return rounds.Timing(rounds.time_calls(self._call(kernel)))
+
+    def take_turns(
+        self, kernels: Mapping[str, Callable[..., Any]], turns: int
+    ) -> Mapping[str, rounds.Timing]:
+        """Time kernels in turns."""
+        return rounds.take_turns({name: self._call(each) for name, each in kernels.items()}, turns)
+
+    def _call(self, kernel: Callable[..., Any]) -> Callable[[], object]:
+        return partial(kernel, self.cond, self.then, self.else_, self.out)
+
     def _expected(self) -> Array:
         """The selected bits, as unsigned integers."""
         mask = self.checked_cond.view(np.uint8) != 0
@@ -119,12 +132,9 @@ def refusal(workload: Workload) -> str:
 
 def memory_available() -> int:
     """Bytes of memory that this process may still take, by the system and all of its cgroups."""
-    limits = [1 << 62]
-    with contextlib.suppress(OSError, ValueError):
-        for line in _MEMINFO.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                limits.append(int(line.split()[1]) << 10)
-    own = ""
+    import psutil  # noqa: PLC0415 - needed only to measure
+
+    limits, own = [psutil.virtual_memory().available], ""
     with contextlib.suppress(OSError):  # version 2 has one line, "0::/group/of/groups"
         groups = (line.partition("::")[2] for line in _OWN_GROUPS.read_text().splitlines())
         own = next(filter(None, groups), "")
@@ -132,7 +142,7 @@ def memory_available() -> int:
     for folder in (group, *group.parents):
         with contextlib.suppress(OSError, ValueError):  # the text is "max" if there is no limit
             limits.append(int((folder / "memory.max").read_text()))
-    return min(limits)
+    return int(min(limits))
 
 
 def _checked(random: np.random.Generator, count: int) -> Bytes:

@@ -50,7 +50,6 @@ class Worker:
     def __init__(self, module: str, folder: Path) -> None:
         self.module = module
         self.folder = folder
-        self.generation = 0  # grows with every start; a new process knows nothing of old requests
         self._process: subprocess.Popen[bytes] | None = None
         self._is_ready = False  # whether the process has said that it takes requests
         self._errors = folder / f"{module.rpartition('.')[2]}-{id(self):x}.log"
@@ -111,22 +110,14 @@ class Worker:
             return
         self.kill()
         self._is_ready = False
-        self.generation += 1
         paths = [str(Path(entry).resolve()) for entry in sys.path]
         variables = {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(self.folder)}
         self._connection, theirs = multiprocessing.Pipe()
-        command = [
-            sys.executable,
-            "-m",
-            _SERVE,
-            str(self.folder),
-            str(theirs.fileno()),
-            self.module,
-        ]
+        arguments = str(self.folder), str(theirs.fileno()), self.module
         try:
             with theirs, self._errors.open("wb") as errors:
                 self._process = subprocess.Popen(
-                    command,
+                    [sys.executable, "-m", _SERVE, *arguments],
                     stdin=subprocess.DEVNULL,
                     stdout=errors,
                     stderr=errors,

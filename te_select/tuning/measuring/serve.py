@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import math
 import os
-import resource
 import select
 import shutil
 import signal
@@ -47,13 +46,6 @@ def serve(folder: str, connection: Connection, module: str) -> None:
                 connection.send(answer)
         except (EOFError, OSError):
             watcher.join()
-
-
-def limit_memory(size: int) -> None:
-    """Limit the memory of this process to ``size`` bytes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    soft = size if hard == resource.RLIM_INFINITY else min(size, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def reason(error: BaseException) -> str:

@@ -19,6 +19,5 @@ TOY = Kind(
     bench="te_select.bench.stage:Stage",
     peers="te_select.bench.peers:PEERS",
     roof="te_select.timing.roof:bandwidth",
-    place="te_select.tuning.measuring.on_cpu:Cpu",
     environment=f"{HERE}.backends.environment:environment",
 )

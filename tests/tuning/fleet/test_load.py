@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import tvm_ffi
 from te_select.timing.cores import LIMITS, Load
 from te_select.tuning.fleet import measurer as fleet
 from te_select.tuning.fleet import worker
-from te_select.tuning.measuring.candidate import Built
+from te_select.tuning.task import Built
 from tests.support.tuning_candidates import candidate
 
 
@@ -48,47 +49,45 @@ class Probe(dict[str, Any]):
 def test_answer_has_the_load_of_the_server_while_a_job_ran(rounds, monkeypatch):
     probe, remote = Probe(), worker.Worker()
     monkeypatch.setattr(remote, "_probe", probe)
-    monkeypatch.setattr(remote, "_checked", lambda path: probe.asked.append("check"))
 
-    def timer(_checked: None) -> Any:
-        return lambda number, repeat: probe.asked.append("time") or [1.0] * repeat
+    def timer(_number: int, repeat: int) -> list[float]:
+        probe.asked.append("time")
+        return [1.0] * repeat
 
-    monkeypatch.setattr(remote, "_timer", timer)
+    def checked(_path: Path) -> Any:
+        probe.asked.append("check")
+        return timer, remote
+
+    monkeypatch.setattr(remote, "_checked", checked)
     answer = remote.measure([Path("a.so")], rounds, 9)
     assert probe.asked[:2] + probe.asked[-2:] == ["load", "check", "time", "load"]
     # 2 of 4 CPUs are to spare, and 4.5 were used, of which the kernel used 1.
     assert answer["load"] == (1.0, 4.5, 1.0, 2.0)
 
 
-class Idle:
-    """A worker whose answers are given."""
+class Idle(fleet.Server):
+    """A server whose answers are given."""
 
-    generation = 0
+    answers: Iterator[dict[str, Any]]
 
-    def __init__(self, *answers: dict[str, Any]) -> None:
-        self._answers = iter(answers)
-
-    def start(self) -> None:
-        pass
+    def is_running(self) -> bool:
+        return True
 
     def measure(self, *_job: object) -> dict[str, Any]:
-        return next(self._answers)
-
-    def kill(self) -> None:
-        pass
+        return next(self.answers)
 
 
 def test_watch_on_a_fleet_says_what_the_busiest_server_says(tmp_path, monkeypatch):
     monkeypatch.undo()  # the fixture that counts all cores as idle
     measurer = object.__new__(fleet.FleetMeasurer)
-    measurer._servers = [fleet.Server(tmp_path) for _ in range(2)]
+    measurer._servers = servers = [Idle(tmp_path) for _ in range(2)]
     job = [Built(candidate(), Path("a.so"))]
 
     def run(server: int, load: Load) -> None:
         answers = {"seconds": [1.0], "load": list(load)}, {"failure": "it crashed"}
-        measurer._servers[server].worker = Idle(*answers)  # type: ignore[assignment]
+        servers[server].answers = iter(answers)
         for _ in answers:
-            measurer._servers[server].run(job, None, 9)
+            servers[server].run(job, None, 9)
 
     run(0, Load(1, 8, 1))  # before the watch
     watch = measurer.watch()

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from te_select.tuning.measuring.candidate import Built, Measurement
-from te_select.tuning.measuring.local import each_measured
+from te_select.tuning.measuring.measurer import each_measured
+from te_select.tuning.task import Built, Measurement
 from tests.support.tuning_candidates import candidate
 
 BUILT = [Built(candidate(unroll=unroll), Path("a.so")) for unroll in (1, 2)]

@@ -14,7 +14,7 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.tuning.measuring import local
+from te_select.tuning.measuring import measurer as module
 from te_select.tuning.runners import open_measurer
 from tests.support.programs import python
 from tests.support.tuning_candidates import (
@@ -163,13 +163,13 @@ def test_libraries_stay_until_another_workload_or_the_closing():
 def test_workers_import_together_and_before_a_kernel_is_timed(monkeypatch):
     """All are launched before the first is waited for; all are ready before the first is timed."""
     seen = []
-    timed = local.RunWorker.measure
+    timed = module.RunWorker.measure
 
     def measure(self, *args):
         seen.append(all(worker._is_ready for worker in opened._workers))
         return timed(self, *args)
 
-    monkeypatch.setattr(local.RunWorker, "measure", measure)
+    monkeypatch.setattr(module.RunWorker, "measure", measure)
     with open_measurer(jobs=2) as opened:
         opened.launch()
         workers = [*opened._workers, opened._worker]
@@ -188,10 +188,12 @@ def test_kernel_with_names_is_measured_at_a_point(measurer):
 
 def test_run_worker_is_replaced_after_some_libraries(measurer, monkeypatch):
     list(measurer.measure([candidate()]))
-    monkeypatch.setattr(local, "RECYCLE_AFTER", 1)
-    before = measurer._worker.generation
-    assert all(one.seconds for one in measurer.measure([candidate(), candidate()]))
-    assert measurer._worker.generation == before + 2
+    monkeypatch.setattr(module, "RECYCLE_AFTER", 1)
+    processes = [measurer._worker._process]
+    for found in measurer.measure([candidate(), candidate()]):
+        assert found.seconds
+        processes.append(measurer._worker._process)
+    assert len(set(processes)) == 3
 
 
 def test_worker_that_died_between_two_candidates_is_replaced(measurer):
