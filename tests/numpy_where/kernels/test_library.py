@@ -241,6 +241,11 @@ def test_library_of_the_wheel_serves(wheel, tmp_path):
     assert use(tmp_path / "cache", wheel[1]) == FROM_A_FILE
 
 
+def test_what_is_in_the_cache_comes_before_the_wheel(wheel, folder):
+    wheel[0].write_bytes(b"")  # it would be named
+    assert use(folder, wheel[1]) == FROM_A_FILE
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
