@@ -107,7 +107,10 @@ def test_compile_and_export(opaque):
     assert torch.equal(program.module()(*given), f(*given))
 
 
-def test_the_type_of_a_number_beside_a_tensor():
+@pytest.mark.parametrize("default", [torch.float, torch.double])
+def test_the_type_of_a_number_beside_a_tensor(default, request):
+    request.addfinalizer(lambda: torch.set_default_dtype(torch.float))
+    torch.set_default_dtype(default)
     dtypes = (torch.bool, torch.uint8, torch.int64, torch.half, torch.float, torch.double)
     for number, dtype in itertools.product((True, 3, 1.5, 2j), (*dtypes, torch.complex64)):
         assert type_beside(number, dtype) is torch.result_type(torch.zeros(2, dtype=dtype), number)
