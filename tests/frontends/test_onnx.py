@@ -136,6 +136,11 @@ def test_dim_that_the_file_leaves_open_is_a_size_of_its_own(tmp_path, said):
     assert found.dims["c_1"] == "dim 1 of input 'c'"
 
 
+def test_dim_of_0_is_a_size_like_others(tmp_path):
+    inputs = [tensor("c", "bool", [0, 1]), tensor("x", "float32", [0, 4]), Y]
+    assert only(read(model([WHERE], inputs), tmp_path)).out_shape == (0, 4)
+
+
 def test_symbols_that_only_the_exporter_states_are_not_trusted(tmp_path):
     """TorchScript calls two sizes ``Whereoutput_dim_0``; here they are 1 and 5 at the call."""
     nodes = [
