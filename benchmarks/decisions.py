@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -59,7 +60,11 @@ def machine() -> None:
     cells = list(itertools.product(counts, _patterns(16), MEGABYTES))
     # Two passes, minutes apart: other programs disturb a machine for seconds.
     first, second = ([_timed(*cell) for cell in cells] for _ in range(2))
-    timed = {cell: _both(*pair) for cell, *pair in zip(cells, first, second, strict=True)}
+    timed = {
+        cell: {way: Timing(one[way].seconds + two[way].seconds) for way in one}
+        for cell, one, two in zip(cells, first, second, strict=True)
+    }
+    time.sleep(1)  # until the pool has all its threads again
     for count, pattern in itertools.product(counts, _patterns(16)):
         for name, decider in deciders.items():
             row = [
@@ -92,10 +97,6 @@ def _timed(count: int, pattern: str, megabytes: int) -> Timings:
     one = {"bytes_per_thread": 0} if count == 1 else {}
     ways = {"plain": one | {"stream_from": 0}, "past the cache": one | {"stream_from": 1}}
     return take_turns(_calls(workload, ways, Mask()), ROUNDS, PAUSE)
-
-
-def _both(first: Timings, second: Timings) -> Timings:
-    return {name: Timing(first[name].seconds + second[name].seconds) for name in first}
 
 
 def _chosen(decider: Any, pattern: str, megabytes: int, count: int) -> str:

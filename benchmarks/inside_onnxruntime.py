@@ -41,7 +41,8 @@ def model(nodes: str, fed: dict[str, Any], constants: str = "") -> tuple[bytes, 
         f"{'bool' if value.dtype == bool else 'float'}[{','.join(map(str, value.shape))}] {name}"
         for name, value in fed.items()
     )
-    graph = f"graph ({', '.join(inputs)}) => (float[...] out) {constants} {{{nodes}}}"
+    dims = ",".join("ijkl"[: max(value.ndim for value in fed.values())])
+    graph = f"graph ({', '.join(inputs)}) => (float[{dims}] out) {constants} {{{nodes}}}"
     text = f'<ir_version: 9, opset_import: ["": 17]> {graph}'
     return onnx.parser.parse_model(text).SerializeToString(), fed
 

@@ -1,12 +1,10 @@
 """Measures what tuning gains: tuned kernels beside others, taking turns on one memory.
 
 Run ``python benchmarks/tuned.py --tuning-logs build/records`` on an idle machine, after ``make
-records``. First come the workloads of the bench's suite, each with its own record. They are
-compared with the default config, and with the best that TVM's MetaSchedule finds in TVM's own
-default space in as many trials. Then come workloads of odd sizes with masks in blocks, which are
-tuned here, and workloads that were never tuned and take the nearest record. Both are compared with
-the default. A ratio below 0.98 is measured again. Beside each stands what the default and the tuned
-kernel reach of the roof.
+records``. First come the workloads of the bench's suite, each with its own record; then workloads
+of odd sizes with masks in blocks, which are tuned here, and workloads that were never tuned and
+take the nearest record. All are compared with the default config. A ratio below 0.98 is measured
+again. Beside each stands what the default and the tuned kernel reach of the roof.
 """
 
 from __future__ import annotations
@@ -20,16 +18,13 @@ from pathlib import Path
 
 import te_select
 from te_select import Workload
-from te_select.backends.targets import resolve
-from te_select.bench.peers import Call, MetaSchedule, UnsupportedError
-from te_select.bench.stage import calls_of, difference
-from te_select.bench.suite import DEFAULT, Entry
+from te_select.bench.peers import Call
+from te_select.bench.stage import calls_of
+from te_select.bench.suite import DEFAULT
 from te_select.operator.access import access_pattern
-from te_select.records import folders, log
 from te_select.timing.operands import Mask, Operands, make_operands
 from te_select.timing.roof import bandwidth
 from te_select.timing.rounds import take_turns
-from te_select.tuning.options import TRIALS
 
 ROUNDS = 25
 LEAST = 0.98  # a smaller ratio must be seen twice
@@ -117,39 +112,8 @@ def against_default(
     _summarize(ratios)
 
 
-def against_tvm(entries: Sequence[Entry], logs: Path) -> None:
-    """Print how many times as fast as the best of TVM's own space each workload's kernel is."""
-    ratios = []
-    folder = logs / folders.of_target(resolve("native").records)
-    for entry in entries:
-        workload = entry.workload
-        record = log.read(folder).best(access_pattern(workload).key)
-        if record is None:
-            print(f"     -  {entry.name}  has no record", flush=True)
-            continue
-        tuned = te_select.compile(workload, tuning_logs=logs)
-        peer = MetaSchedule(int(record.session.get("trials", TRIALS)))
-        operands = make_operands(workload, Mask(), 0)
-        try:
-            (theirs,) = peer.prepare(workload, [operands])
-        except UnsupportedError as error:
-            print(f"     -  {entry.name}  tvm: {error}", flush=True)
-            continue
-        theirs()
-        wrong = difference(operands.out, operands)
-        ratios.append(_ratio(_call(tuned, operands), theirs))
-        tried = f"tvm found {peer.tried} to try in {peer.trials} trials"
-        print(f"{ratios[-1]:6.3f}  {entry.name}  {wrong or tried}", flush=True)
-    _summarize(ratios)
-
-
 def _call(kernel: te_select.Kernel, operands: Operands) -> Call:
     return calls_of(kernel, [operands])[0]
-
-
-def _ratio(tuned: Call, other: Call) -> float:
-    turns = take_turns({"tuned": tuned, "other": other}, ROUNDS)
-    return turns["tuned"].ratio(turns["other"])
 
 
 def _summarize(ratios: Sequence[float]) -> None:
@@ -164,17 +128,15 @@ def main() -> int:
     parser.add_argument("--only", default="*", help="a glob: only these of the suite")
     given = parser.parse_args()
     logs: Path = given.tuning_logs
-    entries = [entry for entry in DEFAULT if fnmatch.fnmatchcase(entry.name, given.only)]
     print("times as fast as the default: tuned")
-    against_default(((entry.name, entry.workload, Mask()) for entry in entries), logs)
+    chosen = (each for each in DEFAULT if fnmatch.fnmatchcase(each.name, given.only))
+    against_default(((each.name, each.workload, Mask()) for each in chosen), logs)
     if given.only == "*":
         print("times as fast as the default: odd sizes, masks in blocks, tuned now")
         odd = ((f"{workload} {mask.described()}", workload, mask) for workload, mask in ODD)
         against_default(odd, logs.with_name(f"{logs.name}-odd"), tune=True)
         print("times as fast as the default: never tuned, the nearest record")
         against_default(((each.name, each, Mask()) for each in NEVER_TUNED), logs)
-    print("times as fast as what TVM's MetaSchedule finds in its default space: tuned")
-    against_tvm(entries, logs)
     return 0
 
 

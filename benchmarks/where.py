@@ -8,14 +8,16 @@ in one run, and a ratio is the median over the rounds.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import importlib.util
 import math
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -32,6 +34,17 @@ NEIGHBOURS = 1 << 22  # elements
 HALF = 0.5  # the share of true elements of a mask
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8)
 DTYPES = ("float32", "float16", "int64")
+CONDS = 5
+CHAIN = """
+void chain(const char *const *c, const float *const *x, float *out, long n) {
+#pragma omp parallel for simd schedule(static)
+  for (long i = 0; i < n; ++i) {
+    float v = 0;
+    for (int k = 4; k >= 0; --k) v = c[k][i] ? x[k][i] : v;
+    out[i] = v;
+  }
+}
+"""
 MIXED = (("float16", "float32"), ("float64", "float32"), ("uint8", "float32"), ("int64", "float32"))
 Arguments = tuple[Any, Any, Any]
 where: Any = te_select.where
@@ -109,6 +122,14 @@ def _us(timing: Timing) -> float:
     return timing.median * 1e6
 
 
+def show(name: str, calls: Mapping[str, Callable[[], Any]], rounds: int = 25) -> None:
+    """Print the times of calls, and each as a multiple of the first."""
+    times = take_turns(calls, rounds)
+    first = next(iter(times.values()))
+    told = (f"{each} {_us(own):.2f} us ({1 / own.ratio(first):.3f})" for each, own in times.items())
+    print(f"{name:27}", ", ".join(told), flush=True)
+
+
 def against_numpy(options: argparse.Namespace) -> None:
     """Compare with numpy.where; out= with numpy.where of a fresh result, as it has no other."""
     compare(options, np.where, lambda value, _dtype: value)
@@ -165,9 +186,7 @@ def converted(options: argparse.Namespace) -> None:
         for types in MIXED:
             x, y = (rng.integers(0, 100, elements).astype(each) for each in types)
             calls = {"numpy": partial(np.where, cond, x, y), "where": partial(where, cond, x, y)}
-            times = take_turns(calls, ROUNDS)
-            ratio = times["where"].ratio(times["numpy"])
-            print(f"{elements:>10} {' and '.join(types):18} {ratio:.2f}", flush=True)
+            show(f"{elements:>10} {' and '.join(types)}", calls, ROUNDS)
 
 
 def fresh(options: argparse.Namespace) -> None:
@@ -221,13 +240,7 @@ def in_place(_options: argparse.Namespace) -> None:
                 torch = importlib.import_module("torch")
                 tensor, told = torch.from_numpy(x), torch.from_numpy(mask)
                 calls["masked_fill_"] = partial(tensor.masked_fill_, told, 2.0)
-            times = take_turns(calls, ROUNDS)
-            ratios = ", ".join(
-                f"{times['where'].ratio(timing):.2f} of {each}"
-                for each, timing in times.items()
-                if each != "where"
-            )
-            print(f"{name:16} {side:7} {_us(times['where']):8.0f} us: {ratios}", flush=True)
+            show(f"{name:16} {side:7}", calls, ROUNDS)
 
 
 def small(_options: argparse.Namespace) -> None:
@@ -250,16 +263,7 @@ def small(_options: argparse.Namespace) -> None:
         }
         if name == "same shapes":
             contestants["kernel"] = partial(cast("Any", kernel), *given, out)
-        times = take_turns(contestants, 25)
-        base = times["numpy"]
-        print(
-            f"{name:15} numpy {_us(base):.2f} us;",
-            ", ".join(
-                f"{each} {_us(timing):.2f} us ({1 / timing.ratio(base):.2f})"
-                for each, timing in times.items()
-                if each != "numpy"
-            ),
-        )
+        show(name, contestants)
 
 
 def neighbours(_options: argparse.Namespace) -> None:
@@ -275,18 +279,48 @@ def neighbours(_options: argparse.Namespace) -> None:
     for name, values in kinds.items():
         cond = values < HALF
         calls: dict[str, Callable[[], Any]] = {
-            "numpy": partial(np.where, cond, values, 0),
             "asarray": partial(_as_arrays, cond, values, out),
+            "numpy": partial(np.where, cond, values, 0),
             "where": _into(where, (cond, values, 0), out),
         }
-        times = take_turns(calls, 25)
-        ratio = 1 / times["where"].ratio(times["asarray"])
-        shown = ", ".join(f"{each} {_us(timing):.0f} us" for each, timing in times.items())
-        print(f"{name:18} {shown}; of np.asarray first {ratio:.3f}", flush=True)
+        show(name, calls)
 
 
 def _as_arrays(cond: Any, values: Any, out: Any) -> None:
     where(np.asarray(cond), np.asarray(values), 0, out=out)
+
+
+def select(_options: argparse.Namespace) -> None:
+    """Compare te_select.select with numpy.select, and with one pass of plain C."""
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder, "chain.c"), Path(folder, "chain.so")
+        source.write_text(CHAIN)
+        options = ["-O3", "-march=native", "-fopenmp", "-shared", "-fPIC"]
+        subprocess.run(["cc", *options, "-o", made, source], check=True)
+        chain = ctypes.CDLL(str(made)).chain
+    for n in (10**4, 10**6, 10**7):
+        conds, out = [rng.random(n) < 1 / CONDS for _ in range(CONDS)], np.empty(n, np.float32)
+        arrays = [rng.random(n, np.float32) for _ in conds]
+        for name, choices in ("arrays", arrays), ("numbers", list(np.arange(CONDS, dtype="f4"))):
+            numpys, ours = (partial(each, conds, choices) for each in (np.select, te_select.select))
+            show(f"{n} {name}", {"numpy": numpys, "fresh": ours, "out=": partial(ours, out=out)})
+        lists = [(ctypes.c_void_p * CONDS)(*(x.ctypes.data for x in xs)) for xs in (conds, arrays)]
+        in_c = partial(chain, *lists, ctypes.c_void_p(out.ctypes.data), ctypes.c_long(n))
+        show(f"{n} out=", {"C": in_c, "ours": partial(te_select.select, conds, arrays, out=out)})
+
+
+def others(_options: argparse.Namespace) -> None:
+    """Compare masks of bits with one of NumPy, and dask's blocks with its own where."""
+    da, polars, pyarrow = map(importlib.import_module, ("dask.array", "polars", "pyarrow"))
+    rng = np.random.default_rng(0)
+    x, mask = rng.random(NEIGHBOURS, np.float32), rng.random(NEIGHBOURS) < HALF
+    masks = {"numpy": mask, "pyarrow": pyarrow.array(mask), "polars": polars.Series(mask)}
+    out = np.empty_like(x)
+    show("masks", {name: _into(where, (each, x, 0.0), out) for name, each in masks.items()})
+    lazy = [da.from_array(each, chunks=NEIGHBOURS // 8) for each in (mask, x, x)]
+    calls = {"dask": lambda: da.where(*lazy).compute(), "ours": lambda: where(*lazy).compute()}
+    show("dask", calls)
 
 
 def process(_options: argparse.Namespace) -> None:
@@ -314,6 +348,8 @@ SECTIONS = {
     "in_place": in_place,
     "small": small,
     "neighbours": neighbours,
+    "select": select,
+    "others": others,
     "process": process,
 }
 
