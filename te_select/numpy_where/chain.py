@@ -16,7 +16,7 @@ from te_select.numpy_where.numpy_rules import Array, as_sides, check_array, chec
 from te_select.numpy_where.shapes import joined
 from te_select.runtime.call.extension import extension
 
-BLOCK = 1 << 18  # bytes of the result for each thread: half of them is as fast, twice is slower
+BLOCK = 1 << 18  # bytes of the result for each thread; half and twice as many are as fast
 _NUMBERS, _BOOL = "biufc", np.dtype(bool)
 
 

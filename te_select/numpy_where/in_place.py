@@ -43,11 +43,11 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     """
     mask = unpacked(where)
     mask = where if mask is None else mask
-    if casting not in ("same_kind", "unsafe") or not _replaced(dst, mask, src):
+    if str(casting) not in ("same_kind", "unsafe") or not _replaced(dst, mask, src):
         numpy_copyto(dst, src, casting=casting, where=mask)
 
 
-def putmask(a: Any, mask: Any, values: Any) -> None:
+def putmask(a: Any, /, mask: Any, values: Any) -> None:
     """Replace elements of an array where a mask is true, as numpy.putmask does.
 
     Kernels do it if a and values have one type, or values is a number. All other calls go to
@@ -79,7 +79,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 def _put(a: Any, mask: Any, values: Any) -> bool:
     """Replace by kernels; false if none serves the call."""
-    if type(a) is not np.ndarray or getattr(mask, "shape", None) != a.shape:
+    if not type(a) is type(mask) is np.ndarray or mask.shape != a.shape:
         return False
     if not isinstance(values, np.ndarray) or values.shape == a.shape:
         return _replaced(a, mask, values)
