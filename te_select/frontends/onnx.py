@@ -68,9 +68,8 @@ def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
 def _parsed(file: BinaryIO) -> onnx.ModelProto:
     data = file.read()
     check_parts(data)
-    model = onnx.ModelProto()
     try:
-        model.ParseFromString(data)
+        model = onnx.ModelProto.FromString(data)
     except caught(DecodeError) as error:
         raise ModelError(f"the file is no ONNX model: {error}") from error
     if not model.HasField("graph"):

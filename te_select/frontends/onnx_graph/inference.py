@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from onnx import GraphProto, ModelProto, TypeProto, onnx_cpp2py_export
 
@@ -36,27 +38,28 @@ def inferred(model: ModelProto, names: Mapping[str, str]) -> dict[str, Tensor]:
     ToolchainError
         If the process cannot be started.
     """
-    limits = map(str, (_MOST_BYTES, _MOST_SECONDS))
-    command = [
-        sys.executable or "python3",
-        "-I",
-        "-S",
-        str(_CHILD),
-        onnx_cpp2py_export.__file__,
-        *limits,
-    ]
+    command = [sys.executable or "python3", "-I", "-S", str(_CHILD)]
+    command += [onnx_cpp2py_export.__file__, str(_MOST_BYTES), str(_MOST_SECONDS)]
     try:
-        data = model.SerializeToString()
-        done = subprocess.run(command, input=data, capture_output=True, check=False)
+        # With one pipe: Python waits for several by code that loses errors of signal handlers.
+        with _in_memory() as given, _in_memory() as errors:
+            given.write(model.SerializeToString())
+            given.seek(0)
+            done = subprocess.run(
+                command, stdin=given, stdout=subprocess.PIPE, stderr=errors, check=False
+            )
+            errors.seek(0)
+            said = " ".join(errors.read().decode(errors="replace").split())
     except caught(OSError) as error:
         raise ToolchainError(f"the process that infers shapes cannot start: {error}") from error
     if done.returncode:
-        said = " ".join(done.stderr.decode(errors="replace").split())
         end = signal.Signals(-done.returncode).name if done.returncode < 0 else said
         raise ModelError(f"onnx cannot infer the shapes: {end}")
-    found = ModelProto()
-    found.ParseFromString(done.stdout)
-    return dict(tensors_of(found.graph, names))
+    return dict(tensors_of(ModelProto.FromString(done.stdout).graph, names))
+
+
+def _in_memory() -> BinaryIO:
+    return os.fdopen(os.memfd_create("te_select"), "w+b")
 
 
 def tensors_of(graph: GraphProto, names: Mapping[str, str]) -> Iterator[tuple[str, Tensor]]:

@@ -133,6 +133,11 @@ def test_process_that_ends_early_is_an_error_in_one_line(tmp_path, monkeypatch, 
         read(vector(4), tmp_path)
 
 
+def test_no_code_that_loses_errors_of_handlers_waits_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("subprocess._PopenSelector", None)  # it takes a TypeError for a bad file
+    assert read(vector(4), tmp_path)
+
+
 def test_process_that_cannot_start_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(ToolchainError, match=r"cannot start: .*No such file"):

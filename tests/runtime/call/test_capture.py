@@ -77,12 +77,11 @@ for _ in range(int(sys.argv[2])):
     kernel(x[:, :1] > 0, x, 0.5)
     te_select.where(x > 0, x, x)
 """
-    for calls in (2, 100):
-        seen = tmp_path / f"{calls}.json"
-        python(code, path, str(calls), TE_SELECT_CAPTURE=str(seen))
-        found = json.loads(seen.read_text())
-        for each in (*found["kernels"].values(), *found["where"].values()):
-            assert 0 < each["seconds"] < 1
+    seen = tmp_path / "seen.json"
+    python(code, path, "9", TE_SELECT_CAPTURE=str(seen))
+    found = json.loads(seen.read_text())
+    for each in (*found["kernels"].values(), *found["where"].values()):
+        assert 0 < each["seconds"] < 1
 
 
 def test_kernels_of_where_are_counted_and_runs_add_up(run: Any, family: Path) -> None:
