@@ -69,7 +69,7 @@ def _parsed(file: BinaryIO) -> onnx.ModelProto:
     data = file.read()
     check_parts(data)
     try:
-        model = onnx.ModelProto.FromString(data)
+        model: onnx.ModelProto = onnx.ModelProto.FromString(data)
     except caught(DecodeError) as error:
         raise ModelError(f"the file is no ONNX model: {error}") from error
     if not model.HasField("graph"):
