@@ -130,33 +130,22 @@ def test_target_of_many_machines_is_no_model(target, model):
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("amd64", "x86-64"),
-        ("x86-64-v1", "x86-64"),
-        ("x86_64", "x86-64"),
-        ("ARM64", "aarch64"),
-        ("riscv64gc", "riscv64"),
-        ("rva23u64", "riscv64:rva23"),
-        ("ZNVER5", "znver5"),
-        ("znver55", "znver5"),
-    ],
-)
-def test_other_names_of_what_is_known_are_suggested(text, meant):
-    with pytest.raises(TargetError, match=rf"did you mean {meant}( or .*)?\?"):
-        resolve(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("llvm -keys=cpu -mcpu=Znver4 -num-cores=2", "znver4"),
-        ("llvm -mcpu=neoverse-n1", "aarch64:neoverse-n1"),
+        ("amd64", "x86-64( or .*)?"),
+        ("x86-64-v1", "x86-64( or .*)?"),
+        ("x86_64", "x86-64( or .*)?"),
         ("x86_64-v3", "x86-64-v3"),
         ("x86_64_v3", "x86-64-v3"),
+        ("ARM64", "aarch64( or .*)?"),
+        ("riscv64gc", "riscv64( or .*)?"),
+        ("rva23u64", "riscv64:rva23( or .*)?"),
         ("ZNVER5", "znver5"),
+        ("znver55", "znver5( or .*)?"),
+        ("llvm -keys=cpu -mcpu=Znver4 -num-cores=2", "znver4"),
+        ("llvm -mcpu=neoverse-n1", "aarch64:neoverse-n1"),
         ("sm_90", "cuda:sm_90"),
     ],
 )
-def test_other_spelling_of_a_target_suggests_that_one_alone(text, meant):
+def test_other_names_of_what_is_known_are_suggested(text, meant):
     with pytest.raises(TargetError, match=rf"; did you mean {meant}\?$"):
         resolve(text)
 

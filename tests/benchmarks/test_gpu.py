@@ -1,7 +1,5 @@
 """The script of the whole GPU run, as far as it works without a GPU."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

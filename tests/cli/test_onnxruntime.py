@@ -1,7 +1,5 @@
 """``te-select onnxruntime``, and the file that `te_select.onnxruntime.register` registers."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The dlight rule: what it schedules, what it leaves to TVM, and that the bits stay the same."""
 
-from __future__ import annotations
-
 import pytest
 import tvm
 from tvm import relax

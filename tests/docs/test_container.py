@@ -1,7 +1,5 @@
 """The steps of the Dockerfile of docs/shipping.md, in an empty environment."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every code block of every page is run, in the order of its page, or says why it is not."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The commands of the README, pasted in order into a shell in a fresh clone with a fresh home."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the pages say holds: links, places, names, verbs, pictures, tables and figures."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The layout of a new tensor is the one that torch.where gives."""
 
-from __future__ import annotations
-
 import itertools
 import random
 

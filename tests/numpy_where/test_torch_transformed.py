@@ -1,7 +1,5 @@
 """te_select.where and its operator under torch.compile and the transformations of torch.func."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

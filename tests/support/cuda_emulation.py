@@ -1,7 +1,5 @@
 """Runs the source of CUDA kernels on the CPU, with every access checked."""
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import shutil
@@ -79,7 +77,7 @@ class Emulated:
         functions: Sequence[CudaFunction],
         folder: Path,
         edit: Callable[[str], str] = lambda source: source,
-    ) -> Emulated:
+    ) -> "Emulated":
         """Compile kernels, after an edit of their source."""
         by_symbol = {function.symbol: function for function in functions}
         grids = "".join(

@@ -1,7 +1,5 @@
 """Libraries for other instruction sets, called under an emulator."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import struct
@@ -61,7 +59,7 @@ class Host:
         )
         self._library = Path(str(command[-1]))
 
-    def kernels(self) -> Iterator[ForeignKernel]:
+    def kernels(self) -> "Iterator[ForeignKernel]":
         """The kernels of the library."""
         for record in stored.read(self._library).manifest.kernels:
             yield ForeignKernel(self, record.workload, self._library)
@@ -96,7 +94,7 @@ class Host:
             raise RuntimeError(f"the emulated process has ended with {self._process.wait()}")
         return found
 
-    def __enter__(self) -> Host:
+    def __enter__(self) -> "Host":
         return self
 
     def __exit__(

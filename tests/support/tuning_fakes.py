@@ -1,7 +1,5 @@
 """A measurer that measures nothing: times are a function of the config."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
@@ -62,7 +60,7 @@ class FakeMeasurer:
     def close(self) -> None:
         self.closed = True
 
-    def __enter__(self) -> FakeMeasurer:
+    def __enter__(self) -> "FakeMeasurer":
         return self
 
     def __exit__(self, *_error: object) -> None:

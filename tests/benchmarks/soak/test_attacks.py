@@ -1,7 +1,5 @@
 """Every attack runs for a moment and finds nothing, and finds a fault that was planted for it."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import signal

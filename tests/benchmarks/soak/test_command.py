@@ -1,7 +1,5 @@
 """The command: rounds in turns, a summary, an exit code; and processes that die in a round."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Files that appear as a whole: planted files, long names, and disks that fail."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path
@@ -83,7 +81,7 @@ def test_disk_that_fails_leaves_the_old_file_and_no_other(
             def __init__(self, *of: object) -> None:
                 self.file = fdopen(*of)  # type: ignore[call-overload]
 
-            def __enter__(self) -> Failing:
+            def __enter__(self) -> "Failing":
                 return self
 
             def __exit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """What a program asks for is written when it ends, and adds up."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

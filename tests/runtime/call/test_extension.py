@@ -1,7 +1,5 @@
 """Memory of large results: kept for the next ones, given back, and nobody else's meanwhile."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
