@@ -11,8 +11,7 @@ from te_select.verify.guarded import READ, Guarded, protect
 from tests.support import where_calls as calls
 from tests.support.where_calls import outcome
 
-CALLS = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600"))
-SEEDS = 8
+CALLS, SEEDS = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600")), 8
 
 
 def random_copyto(rng):
