@@ -37,11 +37,12 @@ DTYPES = ("float32", "float16", "int64")
 CONDS = 5
 CHAIN = """
 void chain(const char *const *c, const float *const *x, float *out, long n) {
+  const char *c0 = c[0], *c1 = c[1], *c2 = c[2], *c3 = c[3], *c4 = c[4];
+  const float *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3], *x4 = x[4];
 #pragma omp parallel for simd schedule(static)
   for (long i = 0; i < n; ++i) {
-    float v = 0;
-    for (int k = 4; k >= 0; --k) v = c[k][i] ? x[k][i] : v;
-    out[i] = v;
+    float v = c3[i] ? x3[i] : c4[i] ? x4[i] : 0;
+    out[i] = c0[i] ? x0[i] : c1[i] ? x1[i] : c2[i] ? x2[i] : v;
   }
 }
 """
@@ -316,11 +317,10 @@ def others(_options: argparse.Namespace) -> None:
     rng = np.random.default_rng(0)
     x, mask = rng.random(NEIGHBOURS, np.float32), rng.random(NEIGHBOURS) < HALF
     masks = {"numpy": mask, "pyarrow": pyarrow.array(mask), "polars": polars.Series(mask)}
-    out = np.empty_like(x)
-    show("masks", {name: _into(where, (each, x, 0.0), out) for name, each in masks.items()})
+    show("masks", {name: _into(where, (each, x, 0.0), x.copy()) for name, each in masks.items()})
     lazy = [da.from_array(each, chunks=NEIGHBOURS // 8) for each in (mask, x, x)]
-    calls = {"dask": lambda: da.where(*lazy).compute(), "ours": lambda: where(*lazy).compute()}
-    show("dask", calls)
+    ways = {"dask": lambda: da.where(*lazy).compute(), "ours": lambda: where(*lazy).compute()}
+    show("dask", ways)
 
 
 def process(_options: argparse.Namespace) -> None:
