@@ -14,12 +14,10 @@ from te_select.errors import suppress
 Array = np.ndarray[Any, Any]
 
 
-def as_mask(value: Any) -> Array:
-    """What numpy.asarray makes of a cond."""
-    if type(value) is np.ndarray:
-        return value
-    found = unpacked(value)
-    return np.asarray(value) if found is None else found
+def without_bits(mask: Any) -> Any:
+    """A mask that is stored as bits as an array; any other one as it is."""
+    found = None if type(mask) is np.ndarray else unpacked(mask)
+    return mask if found is None else found
 
 
 def unpacked(value: Any) -> Array | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import select as numpy_select  # which a program may replace by ours
 
 from te_select.errors import caught
-from te_select.numpy_where.bits import as_mask
+from te_select.numpy_where.bits import without_bits
 from te_select.numpy_where.call import where
 from te_select.numpy_where.numpy_rules import Array, as_sides, check_array, check_out, has_own_rule
 from te_select.numpy_where.shapes import joined
@@ -77,7 +77,7 @@ def _found(condlist: Any, choicelist: Any, default: Any, out: Any) -> Any:
         dtype = np.result_type(*choices)
     except caught(TypeError):  # numpy.select says which list it is
         return numpy_select(condlist, choices[:-1], choices[-1])
-    conds = [as_mask(cond) for cond in condlist]
+    conds = [np.asarray(without_bits(cond)) for cond in condlist]
     found = _by_kernels(conds, choices, dtype, out)
     return numpy_select(conds, choices[:-1], choices[-1]) if found is None else found
 

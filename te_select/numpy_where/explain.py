@@ -9,6 +9,7 @@ import numpy as np
 
 from te_select.numpy_where import numpy_rules, tensor_libraries
 from te_select.operator import family
+from te_select.operator.broadcast import count_of
 from te_select.runtime.call.extension import extension
 
 _MISSING_KERNEL = 1 << 8  # as where_call.h has it
@@ -43,7 +44,7 @@ class Explanation:
     def __str__(self) -> str:
         if self.left:
             return "; ".join((f"left: {self.left}", *self.steps))
-        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        threads = count_of(self.threads, "thread")
         stores = f"stores {'past' if self.past_cache else 'into'} the caches"
         return "; ".join((f"kernel {self.kernel}", threads, stores, *self.steps))
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy import copyto as numpy_copyto  # which a program may replace by ours
 from numpy import putmask as numpy_putmask
 
-from te_select.numpy_where.bits import unpacked
+from te_select.numpy_where.bits import without_bits
 from te_select.numpy_where.call import where as select
 from te_select.runtime.call.extension import extension
 
@@ -41,8 +41,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     -----
     ``numpy.copyto``.
     """
-    mask = unpacked(where)
-    mask = where if mask is None else mask
+    mask = without_bits(where)
     if str(casting) not in ("same_kind", "unsafe") or not _replaced(dst, mask, src):
         numpy_copyto(dst, src, casting=casting, where=mask)
 
@@ -71,8 +70,7 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
     -----
     ``numpy.putmask``.
     """
-    bits = unpacked(mask)
-    mask = mask if bits is None else bits
+    mask = without_bits(mask)
     if not _put(a, mask, values):
         numpy_putmask(a, mask, values)
 
