@@ -77,12 +77,6 @@ class Schedule(Protocol):
             pattern.
         """
 
-    def record_group(self, target: Any) -> object:
-        """A value that is equal for targets whose records may serve each other.
-
-        The value is hashable; it is None for a TVM target of another kind of machine.
-        """
-
     def without_machine_knobs(self, pattern: AccessPattern, target: Any, config: Any) -> Any:
         """Replace the knobs of a config that hold only on the microarchitecture it was measured on.
 

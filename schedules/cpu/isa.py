@@ -189,8 +189,9 @@ def of(target: Target) -> Isa:
 
 
 def knows(target: Target) -> bool:
-    """Whether a TVM target of kind llvm has one of these instruction sets."""
-    return any(isa.machine == _machine(target) for isa in ISAS.values())
+    """Whether a TVM target is a CPU of one of these instruction sets."""
+    machines = (isa.machine for isa in ISAS.values())
+    return target.kind.name == "llvm" and _machine(target) in machines
 
 
 def _machine(target: Target) -> str:

@@ -223,13 +223,6 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
     )
 
 
-def record_group(target: Target) -> tuple[str, int] | None:
-    """Instruction set and bytes of a register; None if the target is no CPU of ours."""
-    if target.kind.name != "llvm" or not isa.knows(target):
-        return None
-    return isa.of(target).name, isa.level_of(target).register_bytes
-
-
 def without_machine_knobs(pattern: AccessPattern, target: Target, config: Config) -> Config:
     """Replace the knobs that fit one model of CPU only by those of the default config."""
     default = default_config(pattern, target)

@@ -153,12 +153,6 @@ def dedup_key(
     return knobs.effect(config, {"stream": span.symbol, "skip": None, "max_blocks": most})
 
 
-def record_group(target: Target) -> str | None:
-    """All CUDA devices are one group; None if the target is not a CUDA device."""
-    kind: str = target.kind.name
-    return kind if kind == "cuda" else None
-
-
 def without_machine_knobs(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
     """The config unchanged: every knob that was measured on one architecture may serve another."""
     return config

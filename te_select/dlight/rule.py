@@ -12,7 +12,7 @@ from te_select.dlight.legalized import legalized
 from te_select.dlight.spans import with_spans
 from te_select.errors import SelectError
 from te_select.operator.access import AccessPattern, access_pattern
-from te_select.schedules.cpu import schedule
+from te_select.schedules.cpu import isa, schedule
 from te_select.schedules.cpu.config import Config, rows_may_be_leaf, share_vectors
 from te_select.schedules.cpu.defaults import default_config
 from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
@@ -56,7 +56,7 @@ class Select(ScheduleRule):  # type: ignore[misc]  # TVM is untyped
             None if the function is no Select, the target is no CPU, or TVM's default is better.
         """
         del tunable
-        if not isinstance(func, tirx.PrimFunc) or schedule.record_group(target) is None:
+        if not isinstance(func, tirx.PrimFunc) or not isa.knows(target):
             return None
         try:
             found = legalized(func)

@@ -4,7 +4,8 @@ A record is near if all of these hold:
 
 - the same operands move along the same loops, and elements are as wide;
 - the sizes lie within a factor of `NEAR` of each other;
-- the machine is of the same group of records;
+- it is of the same target: a config that gained on Zen 5 took 1.6 times the default's time on
+  Emerald Rapids;
 - the schedule treats both alike. A time measured at one size says little about a size that is
   treated differently, such as one that fits a cache.
 """
@@ -12,7 +13,7 @@ A record is near if all of these hold:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -74,8 +75,8 @@ def find(
         was tuned for a range of sizes comes first, then the one whose size is closest to the
         representative size.
     target
-        The target. Records of other targets of its group come after its own. If the two are not
-        of one model of machine, the knobs that the machine decides are left to the machine.
+        The target. If its code is for many models of machine, the knobs that the machine decides
+        are left to the machine.
     logs
         A folder of logs; None for the user's own and those shipped with the package. Of equally
         near records of both, the user's is taken. False for no logs.
@@ -106,39 +107,26 @@ def find(
         roots = [folders.given(logs, "a folder, None or False")]
         folders.check(roots[0])
     unsure = ""
-    for name, entry, found in _near(workload, target, roots, must=logs is not None):
+    place, must = folders.of_target(target.records), logs is not None
+    entries = [
+        (number, entry)
+        for number, root in enumerate(roots)
+        for entry in _usable(root / place, must=must)
+    ]
+    if must and not entries:
+        held = {each.name for each in folders.of_targets(roots[0])}
+        if not held or place in held:
+            raise TuningError(
+                f"{roots[0]} holds no record that this te_select can use; expected "
+                f"TARGET/{folders.RECORDS}, as te-select tune writes it"
+            )
+    for entry, found in _ranked(workload, target, entries, place):
         if not entry.unsure:
             return replace(found, why=found.why + unsure)
         unsure = unsure or (
-            f"; the record {name}/{entry.key} is unsure, so it is not used: {entry.unsure}"
+            f"; the record {place}/{entry.key} is unsure, so it is not used: {entry.unsure}"
         )
     return Found(None, DEFAULT, OF_SCHEDULE + unsure if unsure else NONE_NEAR)
-
-
-def _near(
-    workload: Workload, target: ResolvedTarget, roots: Sequence[Path], *, must: bool
-) -> Iterator[tuple[str, Entry, Found]]:
-    """The records that are near, with their folders and what each would give, the nearest first.
-
-    If none is usable, ``must`` makes that an error.
-    """
-    own = folders.of_target(target.records)
-    others = (each.name for root in roots for each in folders.of_targets(root))
-    usable = 0
-    for name in dict.fromkeys([own, *others]):
-        entries = [
-            (number, entry)
-            for number, root in enumerate(roots)
-            for entry in _usable(root / name, must=must and name == own)
-        ]
-        usable += len(entries)
-        for entry, found in _ranked(workload, target, entries, name, exact=name == own):
-            yield name, entry, found
-    if must and not usable:
-        raise TuningError(
-            f"{roots[0]} holds no record that this te_select can use; expected "
-            f"TARGET/{folders.RECORDS}, as te-select tune writes it"
-        )
 
 
 def _usable(place: Path, must: bool) -> list[Entry]:
@@ -159,30 +147,25 @@ def _usable(place: Path, must: bool) -> list[Entry]:
 
 
 def _ranked(
-    workload: Workload,
-    target: ResolvedTarget,
-    entries: list[tuple[int, Entry]],
-    place: str,
-    exact: bool,
+    workload: Workload, target: ResolvedTarget, entries: list[tuple[int, Entry]], place: str
 ) -> Iterator[tuple[Entry, Found]]:
     """The records of a folder that are near, the nearest first."""
     pattern, schedule = access_pattern(workload), schedule_of(target.kind)
     elements = access_pattern(representative(workload)).elements or 1
-    group, names = schedule.record_group(target.tvm), set(workload.dim_names)
+    names = set(workload.dim_names)
     ranked = []
     for root, entry in entries:
         factor, ranged = ratio(pattern, entry.pattern), bool(entry.sized_names)
         its = doubt.resolved(entry.target)
         if factor is None or factor > NEAR or (ranged and entry.sized_names != names):
             continue
-        if its and its.kind == target.kind and schedule.record_group(its.tvm) == group:
+        # The folder's name is not enough: for a target in JSON it is ten digits of a digest.
+        if its and str(its.tvm) == str(target.tvm):
             apart = abs(math.log((entry.pattern.elements or 1) / elements))
             order = factor, not ranged, apart, root, entry.seconds
-            ranked.append((order, entry, its))
-    for (factor, unranged, *_), entry, its in sorted(ranked, key=lambda each: each[0]):
-        of_its_sizes = factor == 1 and not (unranged and names)
-        # The folder's name is not enough: for a target in JSON it is ten digits of a digest.
-        own = exact and of_its_sizes and str(its.tvm) == str(target.tvm)
+            ranked.append((order, entry))
+    for (factor, unranged, *_), entry in sorted(ranked, key=lambda each: each[0]):
+        own = factor == 1 and not (unranged and names)
         alike = not unranged or schedule.may_share_record(pattern, entry.pattern, target.tvm)
         if not own and not alike:
             continue
@@ -190,7 +173,7 @@ def _ranked(
             config = schedule.config_from(entry.knobs).checked(pattern)
         except caught(ValueError):  # the config's kind of rows does not exist for this workload
             continue
-        if not target.model or its.model != target.model:
+        if not target.model:
             config = schedule.without_machine_knobs(pattern, target.tvm, config)
         origin = f"{TUNED if own else NEAREST}{place}/{entry.key}"
         by_hand = "edited by hand since it was tuned"

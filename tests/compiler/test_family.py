@@ -155,10 +155,10 @@ def test_unsure_record_of_the_family_is_not_used(logs):
     assert "is unsure" in schedule_member(family.kernels()[RUNS], V3).why
 
 
-def test_record_of_another_cpu_of_its_group_is_the_nearest(logs):
+def test_record_of_another_cpu_is_not_used(logs):
     add(logs / "where", target=resolve("znver3"))
-    assert built() == ((32, 2), "nearest:znver3/w4_16384cte")
-    assert built(target=resolve("x86-64-v4")) == ((64, 4), "default")
+    assert built() == ((64, 4), "default")
+    assert built(target=resolve("znver3")) == ((32, 2), "tuned:znver3/w4_16384cte")
 
 
 def test_damaged_record_of_the_family_is_a_warning(logs):

@@ -16,7 +16,7 @@ from te_select.compiler import schedule
 from te_select.operator.access import access_pattern
 from te_select.records import folders, log, metaschedule, store
 from te_select.records.lookup import find
-from te_select.records.origin import NOT_ASKED
+from te_select.records.origin import NONE_NEAR, NOT_ASKED
 from te_select.records.sizes import representative
 from te_select.schedules.cpu import schedule as cpu
 from tests.support.programs import ended
@@ -84,15 +84,14 @@ def test_record_in_a_folder_of_its_digest_is_its_targets(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "of_target", lambda target: "target-0123456789")
     other = resolve({"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512vbmi"]})
     assert origin(flat(20_000), tmp_path, V4) == "tuned:target-0123456789/w4_20000cte"
-    assert origin(flat(20_000), tmp_path, other) == "nearest:target-0123456789/w4_20000cte"
+    assert origin(flat(20_000), tmp_path, other) is None
 
 
-def test_logs_of_another_target_that_are_none_cost_a_warning(tmp_path):
+def test_log_without_a_usable_line_of_the_target_is_refused(tmp_path):
     add(tmp_path, flat(20_000))
     (tmp_path / "znver5").mkdir()
     (tmp_path / "znver5" / log.RECORDS).write_text("no log\n")
-    with pytest.warns(RuntimeWarning, match=r"znver5.*holds no usable line"):
-        assert origin(flat(90_000), tmp_path) is None
+    assert origin(flat(90_000), tmp_path) is None
     (tmp_path / V4.name / log.RECORDS).write_text("no log\n")
     with pytest.raises(te_select.TuningError, match="holds no usable line"):
         origin(flat(20_000), tmp_path)
@@ -170,10 +169,10 @@ def test_unsure_record_that_is_nearer_is_told_of(tmp_path, nearest):
     found = find(flat(20_000), V4, tmp_path)
     assert (found.config, found.origin) == (None, "default")
     assert found.why == f"the schedule's default config{said}{UNSURE['unsure']}"
-    add(tmp_path, flat(18_000), resolve("znver4"))
+    add(tmp_path, flat(15_000), unroll=1)
     found = find(flat(20_000), V4, tmp_path)
-    assert found.origin == "nearest:znver4/w4_18000cte"
-    assert found.why.startswith("tuned for znver4 with the same loops")
+    assert found.origin == "nearest:x86-64-v4/w4_15000cte"
+    assert found.why.startswith("tuned for x86-64-v4 with the same loops")
     assert found.why.endswith(f"{said}{UNSURE['unsure']}")
 
 
@@ -190,26 +189,13 @@ def test_no_record_is_looked_for_if_none_is_to_be_used(tmp_path, monkeypatch):
     assert find(flat(20_000), V4, False).why == NOT_ASKED
 
 
-def test_record_of_another_target_of_the_family_is_nearest(tmp_path):
-    add(tmp_path, flat(20_000), resolve("znver4"))
-    assert origin(flat(20_000), tmp_path) == "nearest:znver4/w4_20000cte"
-    assert origin(flat(20_000), tmp_path, V3) is None  # its vectors are narrower
-    add(tmp_path, flat(15_000))
-    assert origin(flat(20_001), tmp_path) == "nearest:x86-64-v4/w4_15000cte"
-
-
-def test_knobs_of_one_cpu_model_are_not_brought_to_another(tmp_path):
-    """The machine that runs the library decides these knobs."""
-    znver4 = resolve("znver4")
+def test_record_of_another_model_of_cpu_is_not_used(tmp_path):
     own = {"stream_from": 1 << 20, "bytes_per_thread": 1 << 16, "skip": 0, "backwards": 0}
-    large = flat(1 << 20)
-    tuned = add(tmp_path, large, znver4, unroll=2, **own)
-    assert find(large, znver4, tmp_path).config == tuned
-    default = cpu.default_config(access_pattern(large), V4.tvm)
+    tuned = add(tmp_path, flat(1 << 20), resolve("znver4"), unroll=2, **own)
+    assert find(flat(1 << 20), resolve("znver4"), tmp_path).config == tuned
     for other in (V4, resolve("znver5"), resolve("emeraldrapids")):
-        found = find(large, other, tmp_path)
-        assert found.origin == "nearest:znver4/w4_1048576cte"
-        assert found.config == dataclasses.replace(default, unroll=2)
+        found = find(flat(1 << 20), other, tmp_path)
+        assert (found.origin, found.why) == ("default", NONE_NEAR)
 
 
 def test_record_of_a_level_leaves_machine_knobs_open(tmp_path):

@@ -125,13 +125,13 @@ def test_records_of_several_archs_use_the_newest_ones_folder(target, name):
     assert folders.of_target(resolve(target).records) == name
 
 
-def test_record_is_found_exactly_then_nearest_then_elsewhere(tmp_path):
+def test_record_serves_its_own_arch_exactly_then_nearest(tmp_path):
     add(tmp_path, flat(1 << 24))
     own = f"{FOLDER}/w4_16777216cte"
     assert origin(flat(1 << 24, "int32"), tmp_path) == f"tuned:{own}"
     assert origin(flat(1 << 24), tmp_path, resolve("cuda:sm_80,sm_90")) == f"tuned:{own}"
     assert origin(flat(3 << 23), tmp_path) == f"nearest:{own}"
-    assert origin(flat(1 << 24), tmp_path, SM80) == f"nearest:{own}"
+    assert origin(flat(1 << 24), tmp_path, SM80) is None
     assert origin(flat(1 << 20), tmp_path) is None
 
 

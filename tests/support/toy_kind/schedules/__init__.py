@@ -58,10 +58,6 @@ def dedup_key(_pattern: AccessPattern, config: Config, _cpus: int | None = None)
     return (config.unroll,)
 
 
-def record_group(target: Any) -> str | None:
-    return "toy" if target.kind.name == "c" else None
-
-
 def without_machine_knobs(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
     return config
 
