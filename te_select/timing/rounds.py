@@ -59,7 +59,10 @@ class Timing:
 
 
 def take_turns(
-    contestants: Mapping[str, Callable[[], object]], rounds: int = 15, pause: float = 0.0
+    contestants: Mapping[str, Callable[[], object]],
+    rounds: int = 15,
+    pause: float = 0.0,
+    samples: int = 1,
 ) -> dict[str, Timing]:
     """Time contestants in turns, so that drift of the machine's speed affects all of them alike.
 
@@ -76,17 +79,19 @@ def take_turns(
         How many turns each contestant gets.
     pause
         Seconds of sleep before each turn, so that no thread of the last turn is still spinning.
+    samples
+        How many samples each turn takes. The fastest one counts.
 
     Returns
     -------
     dict[str, Timing]
         Times of each, round by round.
     """
-    samples = {
-        name: partial(_sample, call, repeats_for(partial(timed, call), SHORTEST_SAMPLE), pause)
-        for name, call in contestants.items()
-    }
-    return sample_in_turns(samples, rounds)
+    turns = {}
+    for name, call in contestants.items():
+        repeats = repeats_for(partial(timed, call), SHORTEST_SAMPLE)
+        turns[name] = partial(_sample, call, repeats, pause, samples)
+    return sample_in_turns(turns, rounds)
 
 
 def sample_in_turns(samples: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Timing]:
@@ -104,10 +109,10 @@ def sample_in_turns(samples: Mapping[str, Callable[[], float]], rounds: int) -> 
     return {name: Timing(tuple(each)) for name, each in seconds.items()}
 
 
-def _sample(call: Callable[[], object], repeats: int, pause: float) -> float:
+def _sample(call: Callable[[], object], repeats: int, pause: float, samples: int) -> float:
     time.sleep(pause)
     _warmed(call)
-    return timed(call, repeats)
+    return min(timed(call, repeats) for _ in range(samples))
 
 
 @contextlib.contextmanager

@@ -53,6 +53,15 @@ def test_each_turn_begins_with_calls_that_are_not_counted(clock):
     assert max(found["cold"].seconds) == pytest.approx(1e-3)
 
 
+def test_fastest_sample_of_a_turn_counts(clock):
+    seconds = itertools.cycle([3.0, 1.0, 2.0])
+
+    def uneven() -> None:
+        clock.now += next(seconds)
+
+    assert take_turns({"uneven": uneven}, rounds=2, samples=3)["uneven"].seconds == (1.0, 1.0)
+
+
 def test_process_sleeps_before_each_turn_as_long_as_it_is_told(clock, monkeypatch):
     slept = []
     monkeypatch.setattr(clock, "sleep", slept.append, raising=False)

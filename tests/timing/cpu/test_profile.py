@@ -7,7 +7,14 @@ import pytest
 from te_select.backends.cpu.profile import of_this_machine
 from te_select.runtime.call.cpu.profile import ADVICE, DECISIONS, NEVER, Profile
 from te_select.timing.cpu import profile as module
-from te_select.timing.cpu.profile import Measured, crossover, keep, measure, measure_if_reasoned
+from te_select.timing.cpu.profile import (
+    SECOND,
+    Measured,
+    crossover,
+    keep,
+    measure,
+    measure_if_reasoned,
+)
 from te_select.timing.rounds import Timing
 
 MB = 1 << 20
@@ -102,10 +109,12 @@ class Ratios:
 
     def __init__(self, random=1.0, blocks=1.0, walk=1.0, second=0.0, passes=()):
         self.random, self.blocks, self.walk, self.second = random, blocks, walk, second
-        self.passes = {name: iter(passes) for name in module.COMPARED}
+        self.passes = {name: iter(passes) for name in (*module.COMPARED, module.SECOND)}
         self.seen = []
 
-    def past_the_cache(self, name, current):
+    def threshold(self, name, current):
+        if name == module.SECOND and self.second:
+            return module.crossover(self.second_thread, module.THREAD_SIZES, current)
         return next(self.passes[name], {}).get(name, current)
 
     def second_thread(self, moved):
@@ -151,14 +160,14 @@ def test_walk_backwards_stays_unless_it_clearly_wins_or_loses(decided, walk, bac
 
 @pytest.mark.parametrize(
     ("second", "threshold"),
-    [(400_000, 1 << 18), (MB, MB * 2**0.5 / 2), (0, 1 << 14), (8 * MB, NEVER // 2)],
+    [(400_000, 1 << 18), (MB, MB * 2**0.5 / 2), (1, 1 << 14), (8 * MB, NEVER // 2)],
 )
 def test_threshold_of_the_second_thread_is_shared_by_two(decided, second, threshold):
     assert decided(second=second)["bytes_per_thread"] == pytest.approx(threshold, rel=0.01)
 
 
 def test_profile_stays_where_nothing_is_against_it(decided):
-    found = decided(second=400_000, random=0.9)
+    found = decided(random=0.9)
     assert (found["changed"], found["unsure"]) == ({}, {})
 
 
@@ -181,10 +190,12 @@ def test_profile_stays_where_nothing_is_against_it(decided):
         (({"rows": 10 * MB},) * 2, {"fill_reads": 150}, {}),
         (({"rows": 3 * MB},) * 2, {}, {}),
         ((*({"rows": k * MB} for k in (46, 3, 900)),), {}, {"rows": (3 * MB, 46 * MB)}),
+        ((*({SECOND: first} for first in (NEVER, MB, MB)),), {"bytes_per_thread": MB // 2}, {}),
+        ((*({SECOND: first} for first in (NEVER, MB, 9)),), {}, {SECOND: (9, MB)}),
     ],
 )
 def test_threshold_of_which_no_two_of_three_passes_agree_stays(decided, passes, changed, unsure):
-    found = decided(second=400_000, random=0.9, passes=passes)
+    found = decided(random=0.9, passes=passes)
     assert (found["changed"], found["unsure"]) == (changed, unsure)
 
 
@@ -198,7 +209,8 @@ def bench(monkeypatch, home):
         calls.append((workload, operands, decisions))
         return len(calls)
 
-    def take(contestants, _rounds):
+    def take(contestants, _rounds, samples):
+        assert samples == module.SAMPLES
         return {name: Timing((2.0 / (1 + int(name)),)) for name in contestants}
 
     monkeypatch.setattr(made, "call", call)
@@ -212,7 +224,7 @@ def bench(monkeypatch, home):
 )
 def test_stores_past_the_cache_are_compared_at_bytes_or_out(bench, name, moved, side):
     made, calls = bench
-    assert made.past_the_cache(name, 1 << 40) == 4096 * moved
+    assert made.threshold(name, 1 << 40) == 4096 * moved
     assert [(row.threads, row.bytes, row.ratio) for row in made.seen] == [
         (2, moved * size, 2.0) for size in (8192, 4096)
     ]
