@@ -53,7 +53,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0, *, out: Any = None)
 
     Notes
     -----
-    ``numpy.select``. ``te_select.where.stats()`` counts each step of a block as a call.
+    ``numpy.select``. ``te_select.where.stats()`` counts each step, of a block or of all, as a call.
     """
     if out is not None:
         check_array(out)
@@ -132,9 +132,11 @@ def _result(
 
 
 def _in_blocks(
-    pairs: Sequence[Sequence[Array]], default: Array, result: Array, elements: int
+    pairs: list[tuple[Array, Array]], default: Array, result: Array, elements: int
 ) -> None:
-    """Select block by block, each of at most so many elements."""
+    """Select block by block, each of at most so many elements; contiguous arrays are C's."""
+    if extension.chain(pairs, default, result):
+        return
     shape = result.shape
     if shape not in (default.shape, *(each.shape for each in pairs[0])):
         default = np.broadcast_to(default, shape)  # one operand of a Select has its shape

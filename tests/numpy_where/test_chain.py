@@ -72,6 +72,25 @@ def test_kernels_serve_numbers_arrays_and_several_types(monkeypatch):
             assert difference((select(*given), []), (expected, [])) is None
 
 
+@pytest.mark.parametrize("dtype", ["i1", "f2", "f4", "c8", "c16"])
+@pytest.mark.parametrize("elements", [1, 4097, 300_001])
+def test_contiguous_arrays_are_one_call_of_c(dtype, elements, monkeypatch):
+    rng = np.random.default_rng(elements)
+    conds = [rng.random((1, elements)) < 0.3 for _ in range(3)]
+    sides = list(rng.integers(0, 99, (3, elements)).astype(dtype))
+    te_select.where(conds[0], sides[0], sides[1])  # loads the kernels
+    monkeypatch.setattr(chain, "_in_place", None)
+    for choices in (sides, [sides[0], 5, sides[1][:1]], [1, 2, sides[2]]):
+        for default in (7, sides[1]):
+            before, expected = te_select.where.stats(), np.select(conds, choices, default)
+            assert difference((select(conds, choices, default), []), (expected, [])) is None
+            now = te_select.where.stats()
+            assert (now.calls - before.calls, now.elements - before.elements) == (3, 3 * elements)
+    out = sides[1].copy()[None]
+    assert select(conds, sides[:1] * 3, out, out=out) is out
+    assert (out == np.select(conds, sides[:1] * 3, sides[1])).all()
+
+
 @pytest.mark.parametrize("value", [np.nan, 1e300, -1, 2**63, 2**70, "signalling"])
 def test_value_that_does_not_fit_is_numpys_if_it_is_selected(value):
     if value == "signalling":

@@ -131,7 +131,8 @@ def test_threads_call_at_once():
         assert all(pool.map(call, range(12)))
 
 
-def test_large_call_has_a_second_thread():
+@pytest.mark.parametrize("call", ["where(c, a, a)", "select([c, c], [a, a], a)"])
+def test_large_call_has_a_second_thread(call):
     code = """
         import os
         import numpy as np
@@ -143,10 +144,12 @@ def test_large_call_has_a_second_thread():
             return names.count("te_select\\n")
 
         x = np.ones((1000, 1000))
-        for cond in (x[:9] > 0, x > 0, x.T > 0):
-            te_select.where(cond, x[: len(cond)], x[: len(cond)])
+        for c in (x[:9] > 0, x > 0, x.T > 0):
+            a = x[: len(c)]
+            te_select.CALL
             print(helpers())
         """
+    code = code.replace("CALL", call)
     assert python(code, TE_SELECT_NUM_THREADS="2").split() == ["0", "1", "1"]
 
 

@@ -6,7 +6,7 @@
 
 #include "where_call.h"
 
-enum { TE_SELECT_WHERE_VERSION = 4 };
+enum { TE_SELECT_WHERE_VERSION = 5 };
 enum { TE_SELECT_WIDTHS = 5, TE_SELECT_RUNS = 8, TE_SELECT_ROWS = 27 }; /* 1, 2, 4, 8, 16 bytes */
 
 /* A kernel: data of cond, then, else and out; sizes; flags. As te_select_run of host_cpu.h. */
@@ -39,11 +39,29 @@ typedef struct {
   int32_t threads, past_cache, by_tiles;
 } te_select_where_plan;
 
+/* A step of a chain. `moving` is the number of its kernel of runs. A side that does not move is one
+ * element; cond moves. */
+typedef struct {
+  char* data[TE_SELECT_INPUTS];
+  int32_t moving;
+} te_select_where_step;
+
+/* Selects one after the other into the same out, whose memory is contiguous, as are all operands. Else
+ * of each step but the first is out; no other operand overlaps it. */
+typedef struct {
+  int64_t elements;
+  int32_t width, count; /* bytes of an element; steps */
+  const te_select_where_step* steps;
+  char* out;
+} te_select_where_chain;
+
 /* What a library of the family offers. */
 typedef struct te_select_where_library {
   int64_t version;
   /* Makes a call; or only decides about it, if `plan` is not NULL. */
   int32_t (*call)(const te_select_where_call* call, te_select_where_plan* plan);
+  /* Makes a chain. */
+  int32_t (*chain)(const te_select_where_chain* chain);
   /* Why calls are refused, a text that is never freed; NULL if they are not refused. */
   const char* (*refusal)(void);
   /* Gives `call` the kernels of another library, too. */

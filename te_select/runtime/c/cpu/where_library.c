@@ -24,6 +24,12 @@ static int32_t call_any(const te_select_where_call* call, te_select_where_plan* 
   return run_on(call, NULL, plan);
 }
 
+static int32_t run_chain(const te_select_where_chain* chain) {
+  const te_select_findings* here = te_select_here();
+  if (here->refused) return TE_SELECT_WHERE_REFUSED;
+  return te_select_where_run_chain(&all, &here->machine, chain);
+}
+
 __attribute__((visibility("default"))) int32_t te_select_where_call_on(
     const te_select_where_call* call, te_select_parallel_for run, void* pool, int32_t threads) {
   if (!te_select_where_is_sound(call)) return TE_SELECT_WHERE_UNSOUND;
@@ -57,6 +63,7 @@ static void add(const te_select_where_library* other) {
 
 static const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSION,
                                                 .call = call_any,
+                                                .chain = run_chain,
                                                 .refusal = refusal,
                                                 .add = add,
                                                 .kernels = &own};

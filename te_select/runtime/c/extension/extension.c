@@ -69,8 +69,12 @@ static te_select_verdict take_out(PyObject* out, const te_select_operands* found
 
 /* ---- the call ----------------------------------------------------------------------------------- */
 
+const te_select_where_library* te_select_library(void) {
+  return __atomic_load_n(&library, __ATOMIC_ACQUIRE);
+}
+
 static int32_t run(const te_select_where_call* call, int64_t elements, te_select_where_plan* plan) {
-  const te_select_where_library* first = __atomic_load_n(&library, __ATOMIC_ACQUIRE);
+  const te_select_where_library* first = te_select_library();
   if (!first) return TE_SELECT_WHERE_NO_KERNEL;
   if (plan || elements < TE_SELECT_KEEP_LOCK) return first->call(call, plan);
   int32_t outcome;
@@ -274,6 +278,8 @@ static PyMethodDef methods[] = {
     {"plan", (PyCFunction)(void (*)(void))plan, METH_FASTCALL,
      "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, "
      "tiles."},
+    {"chain", (PyCFunction)(void (*)(void))te_select_chain, METH_FASTCALL,
+     "Select by pairs of cond and choice, a default and out, all contiguous; false if not done."},
     {"sample_by", te_select_sample_by, METH_O, "Let a function time one of some 64 calls."},
     {"entry", te_select_make_entry, METH_O,
      "Make the call of a kernel with NumPy arrays, by the address of its function."},

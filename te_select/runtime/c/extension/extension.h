@@ -45,6 +45,15 @@ int te_select_count(int64_t outcome, int64_t elements);
  * int64s as bytes. */
 PyObject* te_select_served(PyObject* left);
 
+/* ---- chain.c: chains of Selects on contiguous arrays */
+
+/* The library of kernels; NULL before the first one is loaded. */
+const te_select_where_library* te_select_library(void);
+
+/* A function of Python: makes a chain of pairs of cond and choice, a default and out, which overlaps
+ * nothing but a default that it is; false if it is not done. */
+PyObject* te_select_chain(PyObject* module, PyObject* const* args, Py_ssize_t count);
+
 /* ---- kept_memory.c: memory of large results, which is kept for the next ones when an array dies */
 
 /* Makes an array as PyArray_NewFromDescr does, which takes the reference to the type. A large one has
