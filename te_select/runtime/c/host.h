@@ -1,6 +1,5 @@
 /* What the generated stubs tell the argument checks about one kernel, and what the checks share. */
-#ifndef TE_SELECT_HOST_H_
-#define TE_SELECT_HOST_H_
+#pragma once
 
 #include <stdint.h>
 #include <tvm/ffi/c_api.h>
@@ -99,5 +98,3 @@ int te_select_fail(const te_select_request* r, int operand, const char* kind, co
 
 /* A function of tvm-ffi if the process has it; the library runs without it, too. */
 void* te_select_tvm_ffi(const char* name);
-
-#endif

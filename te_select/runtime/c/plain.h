@@ -1,6 +1,5 @@
 /* What the plain C functions share: pointers and sizes become the tensors that are checked. */
-#ifndef TE_SELECT_PLAIN_H_
-#define TE_SELECT_PLAIN_H_
+#pragma once
 
 #include "host.h"
 #include "status.h"
@@ -22,5 +21,3 @@ int te_select_status_of(int returned);
 
 /* Keeps the message and the kind of an error of a plain function; for te_select_fail. */
 void te_select_keep_error(const char* kind, const char* text);
-
-#endif

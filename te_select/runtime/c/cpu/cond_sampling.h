@@ -1,6 +1,5 @@
 /* Whether spans look at a block of cond first, and do not read a side that it does not select. */
-#ifndef TE_SELECT_COND_SAMPLING_H_
-#define TE_SELECT_COND_SAMPLING_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ typedef struct {
 /* Decides by the machine. If it is TE_SELECT_SKIP_IN_RUNS, cond must be read once, and equal along
  * most of some runs, which are tested. */
 int te_select_looks(const te_select_machine* machine, const te_select_cond* cond, int reads_once);
-
-#endif

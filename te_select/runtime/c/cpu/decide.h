@@ -1,7 +1,6 @@
 /* How a call is run: by which threads, in how many tasks, and what its kernel is told. Every entry
  * decides by this. */
-#ifndef TE_SELECT_DECIDE_H_
-#define TE_SELECT_DECIDE_H_
+#pragma once
 
 #include "cond_sampling.h"
 #include "operand_order.h"
@@ -39,5 +38,3 @@ int64_t te_select_count_moved(const int64_t bytes[TE_SELECT_OPERANDS]);
 te_select_manner te_select_decide(const te_select_machine* machine, const te_select_knobs* knobs,
                                   const int64_t bytes[TE_SELECT_OPERANDS],
                                   const te_select_cond* cond, int32_t of_caller);
-
-#endif

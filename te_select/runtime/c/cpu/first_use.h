@@ -1,6 +1,5 @@
 /* What a library finds out at its first use. Loading it asks the system for nothing. */
-#ifndef TE_SELECT_FIRST_USE_H_
-#define TE_SELECT_FIRST_USE_H_
+#pragma once
 
 #include <stdatomic.h>
 
@@ -24,5 +23,3 @@ static inline const te_select_findings* te_select_here(void) {
   const te_select_findings* found = atomic_load_explicit(&te_select_found, memory_order_acquire);
   return __builtin_expect(found != NULL, 1) ? found : te_select_find_out();
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Kernels for CPUs: their descriptions, and how they are called. */
-#ifndef TE_SELECT_HOST_CPU_H_
-#define TE_SELECT_HOST_CPU_H_
+#pragma once
 
 #include "decide.h"
 #include "level.h"
@@ -35,5 +34,3 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
  * named dims. Returns a te_select_status. */
 int te_select_call_plain(const te_select_cpu_kernel* kernel, void* const* data,
                          const int64_t* sizes);
-
-#endif

@@ -1,6 +1,5 @@
 /* The levels of a library, and the one that this CPU runs. */
-#ifndef TE_SELECT_LEVEL_H_
-#define TE_SELECT_LEVEL_H_
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ int te_select_cpu_has(const char* feature);
  * is the kind of that error; else it is NULL. */
 const char* te_select_choose_level(const te_select_library* library, int32_t* level, char* why,
                                    size_t size);
-
-#endif

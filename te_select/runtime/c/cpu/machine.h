@@ -1,7 +1,6 @@
 /* The machine on which a library runs, and the decisions that depend on it. Nothing of this is kept:
  * see first_use.h. */
-#ifndef TE_SELECT_MACHINE_H_
-#define TE_SELECT_MACHINE_H_
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ void te_select_count_threads(te_select_machine* machine);
 
 /* Replaces impossible sizes, sets the decisions for the machine, and describes it. */
 void te_select_take_profile(te_select_machine* machine);
-
-#endif

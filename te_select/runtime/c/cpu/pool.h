@@ -1,6 +1,5 @@
 /* Threads that help with large calls. A process has one pool, however many libraries it loads. */
-#ifndef TE_SELECT_POOL_H_
-#define TE_SELECT_POOL_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ static inline int64_t te_select_share(int64_t things, int64_t part, int64_t part
 
 /* From now on calls run on one thread, because a forked child has no other. */
 void te_select_run_serially(void);
-
-#endif

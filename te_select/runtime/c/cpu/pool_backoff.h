@@ -1,6 +1,5 @@
 /* Whether the cores are free for the pool's helpers. All of this is for the call that has the pool. */
-#ifndef TE_SELECT_POOL_BACKOFF_H_
-#define TE_SELECT_POOL_BACKOFF_H_
+#pragma once
 
 #include "pool_state.h"
 
@@ -23,5 +22,3 @@ int te_select_cores_are_free(te_select_pool* p);
 
 /* A helper says that it has come. */
 void te_select_answer(te_select_pool* p);
-
-#endif

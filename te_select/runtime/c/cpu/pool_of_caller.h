@@ -1,6 +1,5 @@
 /* A caller's pool of threads, in the place of our own. */
-#ifndef TE_SELECT_POOL_OF_CALLER_H_
-#define TE_SELECT_POOL_OF_CALLER_H_
+#pragma once
 
 #include "pool.h"
 #include "where_call.h"
@@ -15,5 +14,3 @@ typedef struct {
  * nonzero if a task did. */
 int te_select_parallel_on(const te_select_pool_of_caller* pool, te_select_task task, void* data,
                           int32_t tasks, int32_t threads);
-
-#endif

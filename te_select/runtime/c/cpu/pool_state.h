@@ -1,6 +1,5 @@
 /* What the caller and the helpers of the pool share. */
-#ifndef TE_SELECT_POOL_STATE_H_
-#define TE_SELECT_POOL_STATE_H_
+#pragma once
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -61,5 +60,3 @@ static inline int64_t te_select_now_ns(void) {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the generated stub of a family's library and `where_library.c` have in common. */
-#ifndef TE_SELECT_WHERE_LIBRARY_H_
-#define TE_SELECT_WHERE_LIBRARY_H_
+#pragma once
 
 #include "host_cpu.h"
 #include "where.h"
@@ -14,5 +13,3 @@ void te_select_where_take_level(int32_t level);
 
 /* Why a call was not done, by its result: a text that is never freed. */
 const char* te_select_where_why(int32_t result);
-
-#endif

@@ -1,6 +1,5 @@
 /* The loops of one call, and the block of the two innermost ones, which kernels do. */
-#ifndef TE_SELECT_WHERE_PLAN_H_
-#define TE_SELECT_WHERE_PLAN_H_
+#pragma once
 
 #include "cond_sampling.h"
 #include "pool_of_caller.h"
@@ -76,5 +75,3 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
 int32_t te_select_where_run_chain(const te_select_where_kernels* kernels,
                                   const te_select_machine* machine,
                                   const te_select_where_chain* of);
-
-#endif

@@ -1,6 +1,5 @@
 /* Kernels that run on CUDA devices. */
-#ifndef TE_SELECT_HOST_CUDA_H_
-#define TE_SELECT_HOST_CUDA_H_
+#pragma once
 
 #include "host.h"
 
@@ -42,5 +41,3 @@ int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* ar
  * sizes of the named dims. Returns a te_select_status. */
 int te_select_call_plain_cuda(const te_select_cuda_kernel* kernel, void* const* data,
                               const int64_t* sizes, void* stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the extension do for each other, beside calls by tvm-ffi. */
-#ifndef TE_SELECT_EXTENSION_H_
-#define TE_SELECT_EXTENSION_H_
+#pragma once
 
 #include "numpy_api.h"
 #include "where.h"
@@ -72,5 +71,3 @@ PyObject* te_select_empty(PyObject* module, PyObject* const* args, Py_ssize_t co
 /* Sets the strides of out as numpy.where would: compact, in the order that the inputs have in
  * common ("K"). `inputs` are the strides that they came with. */
 void te_select_keep_order(te_select_where_call* call, int64_t inputs[3][TE_SELECT_WHERE_RANK]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Calls by the calling convention of tvm-ffi. Of its headers, only types are used. `kernel.c` makes
  * them with arrays, and `tensors.c` with tensors. */
-#ifndef TE_SELECT_FFI_H_
-#define TE_SELECT_FFI_H_
+#pragma once
 
 #include <tvm/ffi/c_api.h>
 
@@ -42,5 +41,3 @@ PyObject* te_select_take_tensors(PyObject* module, PyObject* type);
  * library. The arguments are the address of that function, and the type. What it returns is what
  * `te_select_where` does, or a negative number if the tensors were refused. */
 PyObject* te_select_make_tensor_entry(PyObject* module, PyObject* const* args, Py_ssize_t count);
-
-#endif

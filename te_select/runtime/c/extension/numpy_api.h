@@ -1,6 +1,5 @@
 /* NumPy's C API, shared by the files of the extension. */
-#ifndef TE_SELECT_NUMPY_API_H_
-#define TE_SELECT_NUMPY_API_H_
+#pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -12,5 +11,3 @@
 #define NO_IMPORT_ARRAY
 #endif
 #include <numpy/arrayobject.h>
-
-#endif

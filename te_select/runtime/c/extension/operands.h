@@ -1,6 +1,5 @@
 /* What the arguments of a call are, and which element type they have in common. */
-#ifndef TE_SELECT_OPERANDS_H_
-#define TE_SELECT_OPERANDS_H_
+#pragma once
 
 #include "numpy_api.h"
 #include "operand_order.h"
@@ -62,5 +61,3 @@ int te_select_as_arrays(PyObject* const* args, PyObject** arrays);
 
 /* Makes an element of a number; false if it is of another kind, or out of range. */
 int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element);
-
-#endif

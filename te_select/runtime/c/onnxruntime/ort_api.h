@@ -1,8 +1,7 @@
 /* What is used of ONNX Runtime's C API: the names of its types, the places of functions in its tables,
  * and a few numbers. A release adds functions at the end of a table and moves none. The numbers after
  * UNUSED are places. */
-#ifndef TE_SELECT_ORT_API_H_
-#define TE_SELECT_ORT_API_H_
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -158,5 +157,3 @@ struct OrtKernelImpl {
     OrtStatus* status = (call);        \
     if (status != NULL) return status; \
   } while (0)
-
-#endif

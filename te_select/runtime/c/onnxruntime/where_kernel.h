@@ -1,6 +1,5 @@
 /* Where as kernels of ONNX Runtime: one for each width of an element. */
-#ifndef TE_SELECT_WHERE_KERNEL_H_
-#define TE_SELECT_WHERE_KERNEL_H_
+#pragma once
 
 #include "ort_api.h"
 
@@ -17,5 +16,3 @@ typedef struct {
 OrtStatus* te_select_ort_add_kernels(const OrtApi* api, const char* provider,
                                      te_select_ort_kernel kernels[TE_SELECT_ORT_WIDTHS],
                                      OrtKernelRegistry* registry);
-
-#endif
