@@ -26,44 +26,31 @@ enum { LARGEST_ALIGNMENT = 8 }; /* 16-byte elements are read as two words if the
 
 typedef int result;
 
-static struct {
-  result (*init)(unsigned);
-  result (*device_count)(int*);
-  result (*device_get)(int*, int);
-  result (*device_attribute)(int*, int, int);
-  result (*primary_context)(void**, int);
-  result (*current_context)(void**);
-  result (*push_context)(void*);
-  result (*pop_context)(void**);
-  result (*load_module)(void**, const void*);
-  result (*get_function)(void**, void*, const char*);
-  result (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                   void*, void**, void**);
-  result (*pointer_attribute)(void*, int, unsigned long long);
-  result (*error_name)(result, const char**);
-  result (*error_string)(result, const char**);
-  int ready;
-} driver;
+/* What is used of the driver: its place in `driver`, its name and its parameters. */
+#define FUNCTIONS(X)                                                                             \
+  X(init, "cuInit", unsigned)                                                                    \
+  X(device_count, "cuDeviceGetCount", int*)                                                      \
+  X(device_get, "cuDeviceGet", int*, int)                                                        \
+  X(device_attribute, "cuDeviceGetAttribute", int*, int, int)                                    \
+  X(primary_context, "cuDevicePrimaryCtxRetain", void**, int)                                    \
+  X(current_context, "cuCtxGetCurrent", void**)                                                  \
+  X(push_context, "cuCtxPushCurrent_v2", void*)                                                  \
+  X(pop_context, "cuCtxPopCurrent_v2", void**)                                                   \
+  X(load_module, "cuModuleLoadData", void**, const void*)                                        \
+  X(get_function, "cuModuleGetFunction", void**, void*, const char*)                             \
+  X(launch, "cuLaunchKernel", void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+    unsigned, void*, void**, void**)                                                             \
+  X(pointer_attribute, "cuPointerGetAttribute", void*, int, unsigned long long)                  \
+  X(error_name, "cuGetErrorName", result, const char**)                                          \
+  X(error_string, "cuGetErrorString", result, const char**)
 
+#define FIELD(place, name, ...) result (*place)(__VA_ARGS__);
+static struct { FUNCTIONS(FIELD) int ready; } driver;
+#define SYMBOL(place, name, ...) {&driver.place, name},
 static const struct {
-  void* slot;
+  void* place;
   const char* name;
-} symbols[] = {
-    {&driver.init, "cuInit"},
-    {&driver.device_count, "cuDeviceGetCount"},
-    {&driver.device_get, "cuDeviceGet"},
-    {&driver.device_attribute, "cuDeviceGetAttribute"},
-    {&driver.primary_context, "cuDevicePrimaryCtxRetain"},
-    {&driver.current_context, "cuCtxGetCurrent"},
-    {&driver.push_context, "cuCtxPushCurrent_v2"},
-    {&driver.pop_context, "cuCtxPopCurrent_v2"},
-    {&driver.load_module, "cuModuleLoadData"},
-    {&driver.get_function, "cuModuleGetFunction"},
-    {&driver.launch, "cuLaunchKernel"},
-    {&driver.pointer_attribute, "cuPointerGetAttribute"},
-    {&driver.error_name, "cuGetErrorName"},
-    {&driver.error_string, "cuGetErrorString"},
-};
+} symbols[] = {FUNCTIONS(SYMBOL)};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -103,7 +90,7 @@ static int start_driver(const te_select_request* r) {
                             "libcuda.so.1 has no %s; a newer NVIDIA driver is needed",
                             symbols[i].name);
     }
-    memcpy(symbols[i].slot, &found, sizeof(found));
+    memcpy(symbols[i].place, &found, sizeof(found));
   }
   result code = driver.init(0);
   if (code) return fail_driver(r, -1, code, "the driver does not start");
