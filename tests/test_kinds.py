@@ -130,6 +130,7 @@ OF_ONE_KIND = {  # what there is for one kind only
     ("te_select/dlight/rule.py", "import of cpu"): "CUDA's spans are no TIR",
     ("te_select/dlight/spans.py", "import of cpu"): "as above",
     ("te_select/numpy_where/kernels/library.py", "import of cpu"): "where() has kernels for CPUs",
+    ("te_select/tuning/fleet/worker.py", "import of cpu"): "a fleet has servers for CPUs",
 }
 
 

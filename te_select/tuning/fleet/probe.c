@@ -45,11 +45,8 @@ static size_t bytes_of(const DLTensor* tensor) {
  * `seconds`; 0 is no limit. */
 TE_SELECT_EXPORT(watch) {
   if (num_args != 1 || args[0].type_index != kTVMFFIInt) return fail("watch takes an int");
-  struct sigaction action;
-  memset(&action, 0, sizeof(action));
-  action.sa_handler = end_session;
   for (size_t i = 0; i < sizeof(fatal_signals) / sizeof(fatal_signals[0]); ++i) {
-    sigaction(fatal_signals[i], &action, NULL);
+    signal(fatal_signals[i], end_session);
   }
   alarm((unsigned)args[0].v_int64);
   te_select_return_int(result, 0);
@@ -119,28 +116,14 @@ TE_SELECT_EXPORT(compare) {
   return 0;
 }
 
-/* The value of the first field of /proc/cpuinfo that has one of two names; empty if there is none. */
-static int cpu_field(const char* name, const char* other, TVMFFIAny* result) {
-  static char line[16384];
-  TVMFFIByteArray value = {"", 0};
+/* cpuinfo(): the beginning of /proc/cpuinfo, which has all of the first CPU. */
+TE_SELECT_EXPORT(cpuinfo) {
+  static char text[1 << 14];
   FILE* file = fopen("/proc/cpuinfo", "r");
-  while (file && fgets(line, sizeof(line), file)) {
-    char* colon = strchr(line, ':');
-    if (colon && (!strncmp(line, name, strlen(name)) || !strncmp(line, other, strlen(other)))) {
-      value.data = colon + 1;
-      value.size = strlen(colon + 1);
-      break;
-    }
-  }
+  const TVMFFIByteArray read = {text, file ? fread(text, 1, sizeof(text), file) : 0};
   if (file) fclose(file);
-  return TVMFFIStringFromByteArray(&value, result);
+  return TVMFFIStringFromByteArray(&read, result);
 }
-
-/* cpu_flags(): the features of the first CPU. */
-TE_SELECT_EXPORT(cpu_flags) { return cpu_field("flags", "Features", result); }
-
-/* cpu_model(): what the first CPU is called. */
-TE_SELECT_EXPORT(cpu_model) { return cpu_field("model name", "CPU part", result); }
 
 /* CPU seconds of all programs on the CPUs that this process may use; -1 if the system has no count. */
 static double used(const cpu_set_t* mine, size_t size) {

@@ -19,6 +19,7 @@ from tvm import rpc, runtime
 from te_select.errors import SelectError, TuningError
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
+from te_select.runtime.call.cpu import features
 from te_select.timing.cores import Load
 from te_select.timing.operands import Mask
 from te_select.timing.rounds import SHORTEST_SAMPLE, WARM_UP, Timing, enough, sample_in_turns
@@ -42,7 +43,7 @@ class Worker(run_worker.Worker):
         self._numbers = itertools.count()
         self._session: Any = None
         self._probe: Any = None
-        self._features: frozenset[str] = frozenset()
+        self._cpu: dict[str, str] = {}
         self._shape: tuple[int, ...] = ()
         self._inputs: dict[str, Any] = {}
 
@@ -55,8 +56,8 @@ class Worker(run_worker.Worker):
             self._probe = self._session.load_module("probe.so")
             self._probe["watch_client"](port)
             self._probe["watch"](0)
-            self._features = frozenset(str(self._probe["cpu_flags"]()).split())
-            return {"machine": str(self._probe["cpu_model"]()).strip()}
+            self._cpu = features.parsed(str(self._probe["cpuinfo"]()))
+            return {"machine": self._cpu.get("model name", self._cpu.get("CPU part", ""))}
         except Exception as error:  # tvm's many kinds
             raise TuningError(f"{host}:{port} cannot be reached: {reason(error)}") from error
 
@@ -125,8 +126,8 @@ class Worker(run_worker.Worker):
     def _checked(self, path: Path) -> tuple[Any, Any]:
         """The timer of a library that computes the right bits, and what times with it."""
         manifest = stored.read(path).manifest
-        missing = sorted(set(manifest.target["cpu_features"]) - self._features)
-        if missing:
+        shown = features.flags(manifest.target["architecture"], self._cpu)
+        if missing := sorted(set(manifest.target["cpu_features"]) - shown):
             raise TuningError(
                 f"the server's CPU lacks {', '.join(missing)}, which target "
                 f"{manifest.target['name']} needs; expected the target of the servers' own CPU, or "

@@ -151,6 +151,9 @@ struct OrtKernelImpl {
 #undef UNUSED
 /* clang-format on */
 
+/* A parameter that ONNX Runtime gives and we do not need. */
+#define ORT_UNUSED __attribute__((unused))
+
 /* Returns from a function of ours with the error of one of theirs. */
 #define ORT_TRY(call)                  \
   do {                                 \

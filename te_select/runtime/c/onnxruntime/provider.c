@@ -74,18 +74,16 @@ static OrtStatus* find_kernels(OrtEp* ep, const OrtKernelRegistry** out) {
   return NULL;
 }
 
-static const char* name_of_ep(__attribute__((unused)) const OrtEp* ep) { return NAME; }
+static const char* name_of_ep(ORT_UNUSED const OrtEp* ep) { return NAME; }
 
 /* ---- the library ----------------------------------------------------------------------------------- */
 
-#define FACTORY __attribute__((unused)) const OrtEpFactory* factory
-static const char* name(FACTORY) { return NAME; }
-static const char* vendor(FACTORY) { return "te-select"; }
-static uint32_t vendor_id(FACTORY) { return 0; }
-static const char* version(FACTORY) { return "1.0.0"; }
-static bool is_stream_aware(FACTORY) { return false; }
-static void keep(__attribute__((unused)) OrtEpFactory* factory, __attribute__((unused)) OrtEp* ep) {
-}
+static const char* name(ORT_UNUSED const OrtEpFactory* factory) { return NAME; }
+static const char* vendor(ORT_UNUSED const OrtEpFactory* factory) { return "te-select"; }
+static uint32_t vendor_id(ORT_UNUSED const OrtEpFactory* factory) { return 0; }
+static const char* version(ORT_UNUSED const OrtEpFactory* factory) { return "1.0.0"; }
+static bool is_stream_aware(ORT_UNUSED const OrtEpFactory* factory) { return false; }
+static void keep(ORT_UNUSED OrtEpFactory* factory, ORT_UNUSED OrtEp* ep) {}
 
 /* The CPU, once. */
 static OrtStatus* find_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* devices,
@@ -101,18 +99,16 @@ static OrtStatus* find_devices(OrtEpFactory* factory, const OrtHardwareDevice* c
   return NULL;
 }
 
-static OrtStatus* create(OrtEpFactory* factory,
-                         __attribute__((unused)) const OrtHardwareDevice* const* devices,
-                         __attribute__((unused)) const void* metadata,
-                         __attribute__((unused)) size_t count,
-                         __attribute__((unused)) const void* options,
-                         __attribute__((unused)) const void* logger, OrtEp** out) {
+static OrtStatus* create(OrtEpFactory* factory, ORT_UNUSED const OrtHardwareDevice* const* devices,
+                         ORT_UNUSED const void* metadata, ORT_UNUSED size_t count,
+                         ORT_UNUSED const void* options, ORT_UNUSED const void* logger,
+                         OrtEp** out) {
   *out = &((provider*)factory)->ep;
   return NULL;
 }
 
 /* ONNX Runtime calls this function whether there is one or not. */
-static OrtStatus* find_data_transfer(__attribute__((unused)) OrtEpFactory* factory, void** out) {
+static OrtStatus* find_data_transfer(ORT_UNUSED OrtEpFactory* factory, void** out) {
   *out = NULL;
   return NULL;
 }
@@ -139,9 +135,8 @@ static OrtStatus* fill(provider* made, const OrtApi* api) {
 }
 
 __attribute__((visibility("default"))) OrtStatus* CreateEpFactories(
-    __attribute__((unused)) const char* registered_as, const OrtApiBase* base,
-    __attribute__((unused)) const void* logger, OrtEpFactory** out,
-    __attribute__((unused)) size_t most, size_t* count) {
+    ORT_UNUSED const char* registered_as, const OrtApiBase* base, ORT_UNUSED const void* logger,
+    OrtEpFactory** out, ORT_UNUSED size_t most, size_t* count) {
   unsigned major = 0, minor = 0;
   sscanf(base->GetVersionString(), "%u.%u", &major, &minor);
   const OrtApi* api = major == 1 && minor >= ORT_VERSION ? base->GetApi(ORT_VERSION) : NULL;
@@ -167,7 +162,7 @@ __attribute__((visibility("default"))) OrtStatus* CreateEpFactories(
   return NULL;
 }
 
-__attribute__((visibility("default"))) OrtStatus* ReleaseEpFactory(__attribute__((unused))
-                                                                   OrtEpFactory* factory) {
+__attribute__((visibility("default"))) OrtStatus* ReleaseEpFactory(
+    ORT_UNUSED OrtEpFactory* factory) {
   return NULL;
 }

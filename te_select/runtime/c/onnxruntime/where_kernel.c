@@ -64,13 +64,12 @@ static OrtStatus* compute(OrtKernelImpl* kernel, OrtKernelContext* context) {
 
 /* ---- the kernels ----------------------------------------------------------------------------------- */
 
-static OrtStatus* create(void* state, __attribute__((unused)) const OrtKernelInfo* info,
-                         OrtKernelImpl** out) {
+static OrtStatus* create(void* state, ORT_UNUSED const OrtKernelInfo* info, OrtKernelImpl** out) {
   *out = state;
   return NULL;
 }
 
-static void keep(__attribute__((unused)) OrtKernelImpl* kernel) {}
+static void keep(ORT_UNUSED OrtKernelImpl* kernel) {}
 
 enum { MOST_TYPES = 4, FIRST_VERSION = 9, LAST_VERSION = 16 };
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from te_select.errors import caught
@@ -22,6 +22,11 @@ def cpu_info() -> dict[str, str]:
         text = _CPUINFO.read_text(errors="replace")
     except caught(OSError):
         return {}
+    return parsed(text)
+
+
+def parsed(text: str) -> dict[str, str]:
+    """What the text of a /proc/cpuinfo says of the first CPU, by its keys."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         key, _, value = (part.strip() for part in line.partition(":"))
@@ -38,8 +43,12 @@ def cpu_name() -> str:
 @functools.cache
 def features() -> frozenset[str]:
     """The flags of this machine's first CPU; those of every such CPU if they cannot be read."""
-    machine = platform.machine()
-    shown = cpu_info().get(_FLAG_KEYS.get(machine, ""), "")
+    return flags(platform.machine(), cpu_info())
+
+
+def flags(machine: str, info: Mapping[str, str]) -> frozenset[str]:
+    """The flags that a /proc/cpuinfo shows, as `features` has them."""
+    shown = info.get(_FLAG_KEYS.get(machine, ""), "")
     if machine == "riscv64":  # such as rv64imafdcv_zba_zbb
         letters, _, names = shown.removeprefix("rv64").partition("_")
         shown = " ".join((*letters, *names.split("_")))
