@@ -119,11 +119,4 @@ int te_select_cpu_has(const char* name) {
   return bytes <= LONGEST;                 /* else what LLVM puts on the stack may not fit there */
 }
 
-#else
-
-int te_select_cpu_has(const char* name) {
-  (void)name;
-  return 0;
-}
-
 #endif

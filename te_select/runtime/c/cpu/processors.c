@@ -105,14 +105,10 @@ static int32_t from_quota(const char* proc, const char* mount) {
     strsep(&rest, ":");
     char *controllers = strsep(&rest, ":"), *group = strsep(&rest, "\n");
     if (!group) continue;
-    snprintf(root, sizeof(root), "%s/%s", mount, controllers);
     if (*controllers && !names_cpu(controllers)) continue;
-    int32_t here = least_quota(root, group);
-    if (!here && *controllers) { /* version 1 */
-      snprintf(root, sizeof(root), "%s/cpu", mount);
-      here = least_quota(root, group);
-    }
-    found = least(found, here);
+    /* In version 1 a folder of several controllers has a link for each of them. */
+    snprintf(root, sizeof(root), "%s/%s", mount, *controllers ? "cpu" : "");
+    found = least(found, least_quota(root, group));
   }
   fclose(file);
   return found;

@@ -2,19 +2,17 @@
  * user's own measurements, then by TE_SELECT_PROFILE. The last one that says something
  * counts. */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "machine.h"
 
 #define KB (INT64_C(1) << 10)
 #define MB (INT64_C(1) << 20)
 
-enum { LINE_BYTES = 256, FILE_BYTES = 1 << 16 };
+enum { FILE_BYTES = 1 << 16 };
 
 /* ---- profiles ----------------------------------------------------------------------------------- */
 
@@ -145,18 +143,17 @@ enum { FIELDS = sizeof(fields) / sizeof(*fields) };
 
 /* Takes "KEY = VALUE" or "KEY=VALUE"; returns what is wrong with it, or NULL. */
 static const char* take_pair(const char* pair, te_select_decisions* into) {
-  const char* equals = strchr(pair, '=');
-  if (!equals) return "has no '='";
-  const char *key = pair + strspn(pair, " \t"), *end = equals;
-  while (end > key && (end[-1] == ' ' || end[-1] == '\t')) --end;
-  size_t length = (size_t)(end - key);
-  const char* value = equals + 1 + strspn(equals + 1, " \t");
-  char* rest;
-  if (*value < '0' || *value > '9') return "has a value that is no whole number";
-  unsigned long long number = strtoull(value, &rest, 10);
-  if (rest[strspn(rest, " \t\r\n")]) return "has a value that is no whole number";
+  char key[32], *rest;
+  int value = 0;
+  if (!strchr(pair, '=')) return "has no '='";
+  if (sscanf(pair, " %31[^= \t] = %n", key, &value) < 1 || !value)
+    return "has a key that is not known";
+  unsigned long long number = strtoull(pair + value, &rest, 10);
+  if (pair[value] < '0' || pair[value] > '9' || rest[strspn(rest, " \t\r\n")]) {
+    return "has a value that is no whole number";
+  }
   for (int i = 0; i < FIELDS; ++i) {
-    if (strlen(fields[i].key) != length || memcmp(fields[i].key, key, length)) continue;
+    if (strcmp(fields[i].key, key)) continue;
     if (number < (unsigned long long)fields[i].least ||
         number > (unsigned long long)fields[i].most) {
       return "has a value that is out of range";
@@ -180,41 +177,29 @@ static void find_user_file(te_select_machine* m) {
   if (length >= (int)sizeof(m->file)) *m->file = 0;
 }
 
-/* Opens a regular file of few bytes: a pipe would be waited for, and some files never end. */
-static FILE* open_regular(te_select_machine* m) {
-  int handle = open(m->file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (handle < 0) return NULL;
-  struct stat found;
-  FILE* file = NULL;
-  if (!fstat(handle, &found) && S_ISREG(found.st_mode) && found.st_size <= FILE_BYTES) {
-    file = fdopen(handle, "r");
-  }
-  if (!file) {
-    snprintf(m->file_problem, sizeof(m->file_problem), "it is no regular file of at most 64 KB");
-    close(handle);
-  }
-  return file;
-}
-
 /* Takes the user's file for this machine. If one line is wrong, the whole file is ignored. */
 static void take_file(te_select_machine* m) {
-  FILE* file = *m->file ? open_regular(m) : NULL;
-  if (!file) return;
+  struct stat status;
+  FILE* file = NULL;
+  if (stat(m->file, &status)) return;
+  if (!S_ISREG(status.st_mode) || status.st_size > FILE_BYTES) { /* a pipe would be waited for */
+    strcpy(m->file_problem, "it is no regular file of at most 64 KB");
+    return;
+  }
+  if (!(file = fopen(m->file, "re"))) return;
   te_select_decisions found = m->decisions;
-  char line[LINE_BYTES];
+  char* line = NULL;
+  size_t room = 0;
   int number = 0, pairs = 0;
   const char* wrong = NULL;
-  while (!wrong && fgets(line, sizeof(line), file)) {
+  while (!wrong && getline(&line, &room, file) >= 0) {
     ++number;
-    if (!strchr(line, '\n') && !feof(file)) {
-      wrong = "has more than 254 bytes";
-      break;
-    }
-    char* text = line + strspn(line, " \t\r\n");
+    const char* text = line + strspn(line, " \t\r\n");
     if (!*text || *text == '#') continue;
     wrong = take_pair(text, &found);
     ++pairs;
   }
+  free(line);
   fclose(file);
   if (wrong) {
     snprintf(m->file_problem, sizeof(m->file_problem), "line %d %s", number, wrong);

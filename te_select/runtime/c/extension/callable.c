@@ -46,8 +46,6 @@ static PyTypeObject type = {
     .tp_repr = represent,
     .tp_methods = methods,
     .tp_getset = members,
-    .tp_getattro = PyObject_GenericGetAttr,
-    .tp_setattro = PyObject_GenericSetAttr,
 };
 
 PyObject* te_select_make_callable(vectorcallfunc call, PyObject* traced) {

@@ -42,26 +42,17 @@ static int asks_for_huge_pages;
 
 /* ---- blocks; the lock is held ------------------------------------------------------------------- */
 
-/* Takes out a block and all that are older. */
-static block* cut(block** first) {
-  block* taken = *first;
+/* Takes out the blocks that have seen so many rounds, and the oldest ones until no more than so many
+ * bytes are kept. */
+static block* take_out(int rounds, size_t bytes) {
+  block** at = &newest;
+  for (; *at && (*at)->rounds < rounds && (*at)->bytes <= bytes; at = &(*at)->older) {
+    bytes -= (*at)->bytes;
+  }
+  block* taken = *at;
   for (const block* each = taken; each; each = each->older) all_bytes -= each->bytes;
-  *first = NULL;
+  *at = NULL;
   return taken;
-}
-
-/* Takes out the blocks that have seen so many rounds. */
-static block* take_old(int rounds) {
-  block** at = &newest;
-  while (*at && (*at)->rounds < rounds) at = &(*at)->older;
-  return cut(at);
-}
-
-/* Takes out the oldest blocks, until no more than so many bytes are kept. */
-static block* take_beyond(size_t bytes) {
-  block** at = &newest;
-  for (size_t sum = 0; *at && (*at)->bytes <= bytes - sum; at = &(*at)->older) sum += (*at)->bytes;
-  return cut(at);
 }
 
 /* ---- giving back; the lock is not held ---------------------------------------------------------- */
@@ -76,7 +67,7 @@ static void give_back(block* taken) {
 
 static void give_all_back(void) {
   pthread_mutex_lock(&lock);
-  block* all = take_old(0);
+  block* all = take_out(0, 0);
   pthread_mutex_unlock(&lock);
   give_back(all);
 }
@@ -87,7 +78,7 @@ static void* sweep(void* Py_UNUSED(unused)) {
   for (int goes_on = 1; goes_on;) {
     nanosleep(&round, NULL);
     pthread_mutex_lock(&lock);
-    block* old = take_old(1);
+    block* old = take_out(1, SIZE_MAX);
     for (block* each = newest; each; each = each->older) ++each->rounds;
     goes_on = sweeps = newest != NULL;
     pthread_mutex_unlock(&lock);
@@ -117,7 +108,7 @@ static void after_in_parent(void) { pthread_mutex_unlock(&lock); }
 /* The child has no thread that sweeps. What it would keep, its parent may write, page by page. */
 static void after_in_child(void) {
   sweeps = 0;
-  block* all = take_old(0);
+  block* all = take_out(0, 0);
   pthread_mutex_unlock(&lock);
   give_back(all);
 }
@@ -178,7 +169,7 @@ static void release(void* Py_UNUSED(context), void* address, size_t Py_UNUSED(si
                  !is_address_space_limited() && !advise(address, bytes, LAZILY);
   pthread_mutex_lock(&lock);
   if (may_stay && bytes <= limit && start_sweeping()) {
-    others = take_beyond(limit - bytes);
+    others = take_out(INT_MAX, limit - bytes);
     *given = (block){.older = newest, .bytes = bytes};
     newest = given;
     all_bytes += bytes;

@@ -80,13 +80,12 @@ def test_group_of_a_container_lies_at_the_root_inside_of_it(quota):
     assert quota("0::/../../host/group\n", {"cpu.max": "400000 100000"}) == 4
 
 
-@pytest.mark.parametrize("mount", ["cpu,cpuacct", "cpu"])
-def test_quota_of_version_1(quota, mount):
+def test_quota_of_version_1(quota):
     files = {
-        f"{mount}/docker/x/cpu.cfs_quota_us": "250000\n",
-        f"{mount}/docker/x/cpu.cfs_period_us": "100000\n",
-        f"{mount}/cpu.cfs_quota_us": "-1\n",
-        f"{mount}/cpu.cfs_period_us": "100000\n",
+        "cpu/docker/x/cpu.cfs_quota_us": "250000\n",
+        "cpu/docker/x/cpu.cfs_period_us": "100000\n",
+        "cpu/cpu.cfs_quota_us": "-1\n",
+        "cpu/cpu.cfs_period_us": "100000\n",
     }
     lines = "12:memory:/docker/x\n3:cpu,cpuacct:/docker/x\n2:cpuset:/\n0::/\n"
     assert quota(lines, files) == 3
