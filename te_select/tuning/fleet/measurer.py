@@ -39,8 +39,8 @@ class Server(RunWorker):
 
     Attributes
     ----------
-    is_connected
-        Whether the process has a server.
+    is_connected, is_at_work
+        Whether the process has a server, and whether that has a job.
     load
         What the server's CPUs did during all jobs up to now.
     machine
@@ -49,7 +49,7 @@ class Server(RunWorker):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(FLEET_WORKER, folder)
-        self.is_connected = False
+        self.is_connected = self.is_at_work = False
         self.load = Load()
         self.machine = ""
 
@@ -139,7 +139,7 @@ class FleetMeasurer(Measurer):
             while any(future.running() for future in futures) and time.monotonic() < end:
                 time.sleep(0.01)
             for server in self._servers:
-                if server.is_connected:  # a client that dies as it connects takes it along
+                if server.is_at_work:  # a client that dies as it connects takes it along
                     server.interrupt()
             raise
         finally:
@@ -149,7 +149,9 @@ class FleetMeasurer(Measurer):
         """The answer of one server about libraries; if it is lost, that of another."""
         for _ in range(MOST_LOSSES):
             server = self._server()
+            server.is_at_work = True
             answer = server.run(built, rounds, self.timeout * len(built))
+            server.is_at_work = False
             self._reason = answer.get("lost", "a candidate has failed there")
             self._offer(server)
             if "lost" not in answer:
