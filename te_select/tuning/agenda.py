@@ -218,15 +218,15 @@ class Agenda:
             return job
         watch = session.measurer.watch()
         job = job.looked_at(observe)
+        if job.share < NEAR_ROOF:
+            return job
         why = f"the default reaches {job.share:.0%} of the roof"
         if doubts := doubt.reasons(watch.others(), 0.0):
             why = f"unsure: {why}, but {doubts}"
         elif job.share > BEYOND_ROOF:
             why = f"unsure: {why}, which no kernel can"
-        elif job.share >= NEAR_ROOF:
-            why = f"{why}; --all tunes it"
         else:
-            return job
+            why = f"{why}; --all tunes it"
         return replace(job.outcome(), passed_over=why)
 
     def _tune(self, job: Job, observe: Observer, jobs_left: int) -> Outcome:

@@ -154,7 +154,9 @@ def test_roof_that_is_beaten_by_a_third_is_doubted(run):
     assert outcome.passed_over == said
 
 
-def test_second_look_may_find_that_there_is_something_to_gain(run):
+@pytest.mark.parametrize("busy", [0.0, 1.2])
+def test_second_look_may_find_that_there_is_something_to_gain(run, monkeypatch, busy):
+    monkeypatch.setattr(cores.Watch, "others", lambda _: busy)
     roofs = iter((1.2, 0.5))
     (outcome,) = run(SLOW, roof=lambda _, moved: moved / 4e-3 / next(roofs), trials=2)
     assert outcome.record
