@@ -20,6 +20,7 @@ from te_select.signal_handlers import is_of_signal_handler
 _REMOVED = {
     "te_select.jax": "call jax.numpy.where",
     "te_select.onnx_reference": "run the model in ONNX Runtime, with te_select.onnxruntime",
+    "te-select tune --keep-trials": "every trial is kept",
     "te-select torch": "call te_select_where_call_on of the library of te-select where build",
     **{
         f"te-select verify --{flag}": "tests/corpus of the repository runs corpus files"

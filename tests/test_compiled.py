@@ -131,7 +131,7 @@ def entry(workload=W, target="native", tuning_logs=None, config=None):
 def logs(tmp_path):
     place = tmp_path / "logs" / "some-cpu"
     place.mkdir(parents=True)
-    (place / "database_tuning_record.json").write_text("[1]\n")
+    (place / "sessions.json").write_text("[1]\n")
     return place.parent
 
 
@@ -166,13 +166,9 @@ def test_everything_that_is_asked_for_is_in_the_key(logs):
     assert [entry(), entry(tuning_logs=str(logs))] == [found[0], found[6]]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["database_tuning_record.json", "database_workload.json", "sessions.json"],
-)
-def test_a_change_of_records_is_another_key(logs, name):
+def test_a_change_of_records_is_another_key(logs):
     before = entry(tuning_logs=logs)
-    (logs / "some-cpu" / name).write_text("[2]\n")
+    (logs / "some-cpu" / "sessions.json").write_text("[2]\n")
     assert entry(tuning_logs=logs) != before
 
 
@@ -254,7 +250,7 @@ def test_records_that_come_during_a_build_are_seen_as_new(monkeypatch, logs):
 
     def slow(workload, target, tuning_logs, *, config):
         made = build(workload, target, False, config=config)
-        (logs / "some-cpu" / "database_tuning_record.json").write_text("[3]\n")
+        (logs / "some-cpu" / "sessions.json").write_text("[3]\n")
         return made
 
     monkeypatch.setattr(compiler, "compile", slow)

@@ -6,7 +6,6 @@ one's workload, and a kernel that is compiled with it never gives a wrong result
 
 from __future__ import annotations
 
-import base64
 import json
 import random
 import tempfile
@@ -23,17 +22,14 @@ from soak.damaged_bytes import damaged
 from soak.found import Found
 from te_select.errors import TuningError
 from te_select.records import log
-from te_select.records.folders import RECORDS, SESSIONS, SHIPPED, WORKLOADS, of_targets
+from te_select.records.folders import SESSIONS, SHIPPED, of_targets
 from te_select.records.log import Entry
 from tests.support import hostile
 
-_RECORDS_KEPT = 12
 _WORKLOADS = tuple(te_select.Workload((n,), (n,), (n,)) for n in (1, 79, 1024, 65536))
 """Some that have records."""
 _COMPILED = 4  # one of so many logs is used to compile
 _CALLS = 3
-_HEADER = 8  # bytes before the graph of a workload
-_FILES = (WORKLOADS, RECORDS, SESSIONS)
 
 
 def attack(seed: int, found: Found, damages: int = 60) -> None:
@@ -46,66 +42,50 @@ def attack(seed: int, found: Found, damages: int = 60) -> None:
 
 
 def _copy_logs(logs: Path) -> Path:
-    """Copy some of the shipped records and their workloads to new logs."""
+    """Copy some of the shipped records to new logs."""
     source = of_targets(SHIPPED)[0]
     folder = logs / source.name
     folder.mkdir(parents=True)
-    workloads = (source / WORKLOADS).read_text().splitlines()
-    lines, records = [], []
-    for number, text in enumerate((source / RECORDS).read_text().splitlines()[:_RECORDS_KEPT]):
-        workload, _, rest = text.removeprefix("[").partition(",")
-        lines.append(workloads[int(workload)])
-        records.append(f"[{number},{rest}")
-    (folder / WORKLOADS).write_text("\n".join(lines) + "\n")
-    (folder / RECORDS).write_text("\n".join(records) + "\n")
     (folder / SESSIONS).write_bytes((source / SESSIONS).read_bytes())
     return logs
 
 
 def _damage(rng: random.Random, logs: Path, found: Found, compiles: bool) -> None:
-    """Damage one of the files of a log, or exchange its lines; read it, and restore it."""
+    """Damage a log, or exchange its lines; read it, and restore it."""
     folder = of_targets(logs)[0]
     known = [_identity(entry) for entry in log.read(folder).entries]
-    name = rng.choice(_FILES)
-    before = (folder / name).read_bytes()
+    before = (folder / SESSIONS).read_bytes()
     harm, how = rng.choice(_HARMS)
-    (folder / name).write_bytes(harm(rng, before))
+    (folder / SESSIONS).write_bytes(harm(rng, before))
     what = f"logs with {how}"
-    found.doing(f"{what}: {name}")
+    found.doing(what)
     found.tried(what)
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             entries = log.read(folder).entries
             if how == _OTHER_LINES and any(_identity(entry) not in known for entry in entries):
-                found.failed(f"{what}: {name}: a record has another one's workload")
+                found.failed(f"{what}: a record has another one's workload")
             if compiles:
                 kernel = te_select.compile(rng.choice(_WORKLOADS), tuning_logs=logs)
                 generator = np.random.default_rng(rng.randrange(1 << 32))
-                fuzz.check(kernel, f"{what}: {name}", generator, found, _CALLS)
+                fuzz.check(kernel, what, generator, found, _CALLS)
         if any("\n" in str(each.message) for each in warned):
-            found.failed(f"{what}: {name}: a warning of many lines")
+            found.failed(f"{what}: a warning of many lines")
     except TuningError as error:
         if "\n" in str(error):
-            found.failed(f"{what}: {name}: an error of many lines: {error}")
+            found.failed(f"{what}: an error of many lines: {error}")
     except Exception as error:  # any other error is a failure
-        found.failed(f"{what}: {name}: {type(error).__name__}: {error}")
+        found.failed(f"{what}: {type(error).__name__}: {error}")
     finally:
-        (folder / name).write_bytes(before)
+        (folder / SESSIONS).write_bytes(before)
 
 
 def _hostile_lines(rng: random.Random, data: bytes) -> bytes:
-    """Replace the fields of some lines; those of a workload lie in its encoded graph."""
+    """Replace the fields of some lines."""
     lines = data.splitlines()
     for at in rng.sample(range(len(lines)), min(len(lines), rng.choice((1, 1, 4)))):
-        value = json.loads(lines[at])
-        is_workload = isinstance(value, list) and isinstance(value[1], str)
-        if is_workload and rng.random() < 0.8:  # noqa: PLR2004 - a share of the cases
-            graph = hostile.json_text(rng, json.loads(base64.b64decode(value[1])[_HEADER:]))
-            size = len(graph).to_bytes(_HEADER, "little")
-            lines[at] = json.dumps([value[0], base64.b64encode(size + graph).decode()]).encode()
-        else:
-            lines[at] = hostile.json_text(rng, value)
+        lines[at] = hostile.json_text(rng, json.loads(lines[at]))
     return b"".join(line + b"\n" for line in lines)
 
 

@@ -155,7 +155,7 @@ def import_command(
 ) -> None:
     """Take over records from another folder that are new or faster.
 
-    Each is replayed first. A record that does not fit its workload, or of another TVM, is refused.
+    A record that cannot be used here, such as one of another TVM, is refused.
 
     Example: te-select logs import build/logs
     """
@@ -165,7 +165,7 @@ def import_command(
 
 @logs_app.command("prune")
 def prune_command(logs: Written = None, target: Targets = "*", as_json: JsonFlag = False) -> None:
-    """Drop records that no compilation uses; set damaged lines aside.
+    """Drop records that no compilation uses, and damaged lines.
 
     Example: te-select logs prune --tuning-logs tuning_logs
     """

@@ -119,9 +119,6 @@ class TrialFlags:
     patient: Annotated[
         bool, typer.Option("--patient", help="Go on when nothing untried promises 1 %.")
     ] = False
-    keep_trials: Annotated[
-        bool, typer.Option("--keep-trials", help="Keep every trial beside the records.")
-    ] = False
     density: Annotated[
         float, typer.Option(min=0, max=100, help="Percent of cond that is true as it is timed.")
     ] = 50.0
@@ -243,7 +240,7 @@ def _draw(path: Path, outcomes: Sequence[Outcome], *, quiet: bool) -> None:
     if drawn:
         show.plot(path, drawn)
     if not quiet:
-        nothing = "nothing to draw: no workload is done, or its trials were not kept"
+        nothing = "nothing to draw: no workload is done"
         print(f"written: {path}" if drawn else nothing)
 
 

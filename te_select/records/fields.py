@@ -1,41 +1,83 @@
-"""Checks the fields of a tuning file's JSON, which people may edit."""
+"""Reads the lines of a tuning file, which people may edit, and checks their fields."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
+from te_select.errors import caught
 from te_select.operator.broadcast import shown
 
-_TEXTS = (
-    "record", "workload", "machine", "command", "unsure", "digest", "cond", "sizes",
-    "workload_hash", "target", "tvm", "failure",
+Parsed = TypeVar("Parsed")
+OF_RECORDS = (
+    "workload", "target", "config", "seconds", "default_seconds", "trials", "failed", "versions",
 )  # fmt: skip
-_FORMS: Mapping[tuple[str, ...], tuple[Callable[[Any], bool], str]] = {
-    ("trials", "failed"): (
-        lambda v: type(v) in (int, float) and 0 <= v < math.inf,
-        "a number of 0 or more",
-    ),
-    ("busy_cores", "spread"): (
-        lambda v: v is None or (type(v) is float and 0 <= v < math.inf),
-        "a float of 0 or more, or null",
-    ),
-    ("default_seconds", "seconds"): (
-        lambda v: type(v) is float and 0 < v < math.inf,
-        "a positive float",
-    ),
-    ("config",): (
-        lambda v: isinstance(v, dict) and all(type(knob) in (int, bool) for knob in v.values()),
-        "an object of ints and booleans",
-    ),
-    _TEXTS: (lambda v: isinstance(v, str), "a string"),
+"""What the line of a record says in any case."""
+_TEXTS = ("record", "machine", "command", "unsure", "digest", "cond", "sizes", "failure")
+_UNREADABLE = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
+)  # fmt: skip
+
+
+class Damage(NamedTuple):
+    """A line that cannot be used: its number from 1, what is wrong, and its text."""
+
+    line: int
+    reason: str
+    text: bytes
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < math.inf
+
+
+def _is_share(value: Any) -> bool:
+    return value is None or (type(value) is float and _is_number(value))
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) is float and 0 < value < math.inf
+
+
+def _is_config(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(knob) in (int, bool) for knob in value.values())
+
+
+def _is_target(value: Any) -> bool:
+    return isinstance(value, str) and isinstance(parse(value), dict)
+
+
+def _is_versions(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("tvm"), str)
+
+
+_FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("trials", "failed"), (_is_number, "a number of 0 or more")),
+    **dict.fromkeys(("busy_cores", "spread"), (_is_share, "a float of 0 or more, or null")),
+    **dict.fromkeys(("default_seconds", "seconds"), (_is_time, "a positive float")),
+    "config": (_is_config, "an object of ints and booleans"),
+    "target": (_is_target, "the text of an object"),
+    "versions": (_is_versions, "an object with the version of tvm"),
+    **dict.fromkeys(_TEXTS, (lambda value: isinstance(value, str), "a string")),
 }
 """By fields that some code reads: whether a value has their form, and what to expect instead."""
 
 
-def parse(text: str | bytes) -> Any:
+def lines(data: bytes, parsed: Callable[[Any], Parsed]) -> tuple[list[Parsed], list[Damage]]:
+    """What is made of the usable lines of a file, and the others."""
+    found, damaged = [], []
+    for number, raw in enumerate(data.split(b"\n"), 1):
+        try:
+            found += [parsed(parse(raw.decode()))] if raw.strip() else []
+        except caught(*_UNREADABLE) as error:
+            reason = "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)
+            damaged.append(Damage(number, " ".join(reason.split())[:200], raw))
+    return found, damaged
+
+
+def parse(text: str) -> Any:
     """Parse JSON; NaN and Infinity are refused."""
     return json.loads(text, parse_constant=_refuse)
 
@@ -45,10 +87,10 @@ def check(fields: Mapping[str, Any]) -> None:
 
     Raises a ValueError that says what is wrong, in one line.
     """
-    for names, (fits, expected) in _FORMS.items():
-        for name in fields.keys() & names:
-            if not fits(fields[name]):
-                raise ValueError(f"{name} is {shown(fields[name])}; expected {expected}")
+    for name in fields.keys() & _FORMS.keys():
+        fits, expected = _FORMS[name]
+        if not fits(fields[name]):
+            raise ValueError(f"{name} is {shown(fields[name])}; expected {expected}")
 
 
 def _refuse(name: str) -> None:

@@ -18,11 +18,10 @@ FAMILY = "where"
 
 They are apart because a kernel of the family is no kernel of the sizes that it was measured at.
 """
-WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
 SESSIONS = "sessions.json"
-FILES = (WORKLOADS, SESSIONS, RECORDS)
-"""The files of a target in the order in which they are written: none names a line that is not there
-yet. They are read in the other order."""
+"""The file of a target's records."""
+WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
+"""The files that MetaSchedule would write of them."""
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 
@@ -61,7 +60,7 @@ def of_targets(logs: Path) -> list[Path]:
         If there is no such folder, or it cannot be read.
     """
     try:
-        return sorted({path.parent for path in logs.glob(f"*/{RECORDS}")})
+        return sorted(path.parent for path in logs.glob(f"*/{SESSIONS}"))
     except caught(OSError) as error:
         raise TuningError(f"{logs} cannot be read: {error.strerror or error}") from error
 
@@ -77,14 +76,11 @@ def given(logs: str | Path | None, expected: str) -> Path:
 
 def check(logs: Path) -> None:
     """Raise TuningError if ``logs`` is not a folder."""
-    try:
-        if logs.is_dir():
-            return
-        problem = "is not a folder" if logs.exists() else "is missing"
-    except caught(OSError, ValueError) as error:  # a name too long, or with a null character
-        raise TuningError(f"tuning_logs {shown(str(logs))} is no path: {error}") from error
-    else:
-        raise TuningError(f"{logs} {problem}; expected a folder that te-select tune has written")
+    if not files.is_folder(logs):
+        raise TuningError(
+            f"{shown(str(logs))} is missing, or no folder; expected a folder that te-select tune "
+            "has written"
+        )
 
 
 def contents(given: Iterable[Path], *, unsure: bool = True) -> list[str | bytes]:
@@ -105,18 +101,12 @@ def contents(given: Iterable[Path], *, unsure: bool = True) -> list[str | bytes]
     found: list[str | bytes] = []
     for folder in given:
         own: list[str | bytes] = []
-        of_targets = [each.joinpath(name) for each in folder.iterdir() for name in FILES]
-        for path in sorted(filter(files.is_there, of_targets)):
-            lines = files.read(path).split(b"\n")
-            said = [line for line in lines if line and (unsure or not _is_unsure(line))]
-            own += [path.relative_to(folder).as_posix(), *said] if said else []
+        for path in sorted(each.joinpath(SESSIONS) for each in folder.iterdir()):
+            lines = files.read(path).split(b"\n") if files.is_there(path) else []
+            said = [line for line in lines if line and (unsure or b'"unsure": ' not in line)]
+            own += [path.parent.name, *said] if said else []
         found += ["folder", *own] if own else []
     return found
-
-
-def _is_unsure(line: bytes) -> bool:
-    """Whether a line is an outcome without a record: a session with a target of its own."""
-    return b'"unsure": ' in line and b'"target": ' in line
 
 
 def read(path: Path) -> bytes:

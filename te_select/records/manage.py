@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from te_select.errors import TuningError
-from te_select.records import doubt, folders, log, metaschedule, store
+from te_select.records import doubt, folders, log, store
 from te_select.records.log import Entry
 
 
@@ -23,9 +23,9 @@ class Listed(NamedTuple):
 class Merged(NamedTuple):
     """The names of records that were copied, of those that were kept, and why others were not."""
 
-    taken: tuple[str, ...]
-    kept: tuple[str, ...]
-    refused: tuple[str, ...]
+    taken: list[str]
+    kept: list[str]
+    refused: list[str]
 
 
 def contents(logs: Path, target: str = "*", only: str = "*") -> Iterator[Listed]:
@@ -52,7 +52,7 @@ def merge(
 ) -> Merged:
     """Copy records that are new or faster into another folder of logs.
 
-    MetaSchedule replays every record first. A record that does not fit its workload is not copied.
+    A record that cannot be used here is not copied.
 
     Parameters
     ----------
@@ -68,36 +68,29 @@ def merge(
     TuningError
         If the source is missing or holds no records, or the destination cannot be written.
     """
-    taken: list[str] = []
-    kept: list[str] = []
-    refused: list[str] = []
+    merged = Merged([], [], [])
     for name, entries, complaints in contents(source, target, only):
-        refused += complaints
-        fastest: dict[object, Entry] = {}
-        for entry in sorted(entries, key=lambda each: each.seconds):
-            if better and not _beats_default(entry):
-                continue
-            if (problem := _problem(entry)) is not None:
-                refused.append(f"{name}/{entry.key}: {problem}")
-            else:
-                fastest.setdefault(entry.name, entry)
-        ordered = [entry for entry in entries if fastest.get(entry.name) is entry]
-        put = store.put(destination / name, ordered, doubt.is_better) if ordered else []
-        for entry in ordered:
-            (taken if entry in put else kept).append(f"{name}/{entry.key}")
-    if not taken and not kept and not refused and not better:
+        judged = [
+            (e, doubt.misfit(e)) for e in entries if not better or (e.gain > 1 and not e.unsure)
+        ]
+        merged.refused.extend(complaints)
+        merged.refused.extend(f"{name}/{entry.key}: {why}" for entry, why in judged if why)
+        usable = [entry for entry, why in judged if why is None]
+        put = store.put(destination / name, usable, doubt.is_better) if usable else []
+        for entry in usable:
+            (merged.taken if entry in put else merged.kept).append(f"{name}/{entry.key}")
+    if not any(merged) and not better:
         raise TuningError(
             f"{source} holds no record of target {target!r} and name {only!r}; expected "
-            f"TARGET/{folders.RECORDS} with records that match"
+            f"TARGET/{folders.SESSIONS} with records that match"
         )
-    return Merged(tuple(taken), tuple(kept), tuple(refused))
+    return merged
 
 
 def prune(logs: Path, target: str = "*") -> list[str]:
-    """Drop records that no compilation uses: slower ones of a pattern, unsure and unusable ones.
+    """Drop records that no compilation uses: unsure and unusable ones.
 
-    Damaged lines are moved to ``damaged.txt`` in their folder. ``target`` is a glob over the names
-    of targets.
+    Damaged lines are dropped as well. ``target`` is a glob over the names of targets.
 
     Returns
     -------
@@ -113,20 +106,8 @@ def prune(logs: Path, target: str = "*") -> list[str]:
     gone: list[str] = []
     for name, entries, complaints in contents(logs, target):
         gone += complaints
-        told = [(e, f"it is unsure: {e.unsure}" if e.unsure else _problem(e)) for e in entries]
-        useless = [entry for entry, why in told if why]
+        told = [(e, f"it is unsure: {e.unsure}" if e.unsure else doubt.misfit(e)) for e in entries]
         gone += [f"{name}/{entry.key}: {why}" for entry, why in told if why]
-        dropped = store.drop(logs / name, useless) if entries else []
-        if slower := [entry for entry in dropped if entry not in useless]:
-            gone.append(f"{name}: slower records: {len(slower)}")
+        if told:
+            store.drop(logs / name, [entry for entry, why in told if why])
     return gone
-
-
-def _beats_default(entry: Entry) -> bool:
-    """Whether a session has found a config that is faster than the default."""
-    return not entry.unsure and entry.session.get("default_seconds", 0.0) > entry.seconds
-
-
-def _problem(entry: Entry) -> str | None:
-    """Why a record cannot be used here; None if it can."""
-    return doubt.misfit(entry) or (metaschedule.problem(entry) if entry.body else None)

@@ -48,17 +48,15 @@ def outcome(seconds: float, session: Mapping[str, Any]) -> str:
     seconds
         The record's time for one call.
     session
-        How the record was found, as far as that was kept.
+        How the record was found.
 
     Returns
     -------
     str
-        The words; empty if nothing was kept.
+        The words.
     """
     if said := session.get("unsure"):
         return f"unsure: {said}"
-    if not session.keys() >= {"default_seconds", "trials"}:
-        return ""
     default, trials = session["default_seconds"], session["trials"]
     told = [f"cond {session['cond']}"] if session.get("cond") else []
     told += [f"sizes {session['sizes']}"] if session.get("sizes") else []

@@ -185,13 +185,8 @@ def aligned_empty(
 
 
 def _fill(rng: np.random.Generator, flat: Array) -> None:
-    if flat.dtype.kind in "fc":
-        parts = flat.view(flat.real.dtype)
-        if parts.dtype.itemsize >= np.dtype(np.float32).itemsize:
-            rng.random(out=parts, dtype=parts.dtype.type)
-        else:
-            parts[...] = rng.random(parts.size, np.float32)
-    elif flat.dtype.isbuiltin == 1:
-        flat.view(np.uint8)[...] = np.frombuffer(rng.bytes(flat.nbytes), np.uint8) & 1
-    else:  # bfloat16 and float8, which NumPy cannot draw
-        flat[...] = rng.random(flat.size, np.float32).astype(flat.dtype)
+    parts = flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
+    if parts.dtype.isbuiltin == 1 and parts.dtype.kind != "f":
+        parts.view(np.uint8)[...] = np.frombuffer(rng.bytes(parts.nbytes), np.uint8) & 1
+    else:
+        parts[...] = rng.random(parts.size, np.float32).astype(parts.dtype, copy=False)

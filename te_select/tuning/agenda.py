@@ -10,23 +10,16 @@ Records outlive TVM: those of other versions are candidates, each compared with 
 
 from __future__ import annotations
 
-import json
 import math
-import re
-import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from te_select import kinds
 from te_select.backends import schedule_of
 from te_select.errors import SelectError
 from te_select.operator.access import access_pattern
-from te_select.operator.workload import Workload
 from te_select.records import doubt, log
-from te_select.records.log import Entry
-from te_select.timing.operands import Mask
 from te_select.tuning.journal import Knob
 from te_select.tuning.record import Record
 from te_select.tuning.runners import LOCAL
@@ -95,8 +88,8 @@ class Job:
     session, task
         What tunes it, and what is tuned.
     seconds, roof
-        The default's time, and the bandwidth of the roof in bytes per second, once they are known.
-        The bytes are those of `moved`; the probe has moved as many as are `needed`.
+        What a call of the default takes, and what the roof of the machine takes for the bytes that
+        the cond of the timing selects, once that is known.
     """
 
     name: str
@@ -106,21 +99,9 @@ class Job:
     roof: float | None = None
 
     @property
-    def moved(self) -> int:
-        """Bytes of a call, at the largest sizes."""
-        return access_pattern(self.task.points[-1]).bytes_moved()
-
-    @property
-    def needed(self) -> int:
-        """Bytes of a call that reads only what the cond of the timing selects."""
-        mask = self.task.mask
-        block = 1 if mask.file else mask.block
-        return access_pattern(self.task.points[-1]).bytes_needed(mask.density / 100, block)
-
-    @property
     def share(self) -> float:
         """What the default reaches of the roof; 0 if that is not known."""
-        return self.moved / self.seconds / self.roof if self.seconds and self.roof else 0.0
+        return self.roof / self.seconds if self.seconds and self.roof else 0.0
 
     @property
     def to_gain(self) -> float:
@@ -129,15 +110,18 @@ class Job:
 
     def outcome(self) -> Outcome:
         """What is known of it so far."""
-        return Outcome(self.name, roof_bytes_per_second=self.roof, default_seconds=self.seconds)
+        moved = access_pattern(self.task.points[-1]).bytes_moved()
+        roof = moved / self.roof if self.roof else None
+        return Outcome(self.name, roof_bytes_per_second=roof, default_seconds=self.seconds)
 
     def looked_at(self, observe: Observer) -> Job:
         """The job with the times of the default and of the roof; of several the better ones."""
-        seconds, roof = self.session.look(self.task, observe), None
+        seconds, roof, mask = self.session.look(self.task, observe), self.roof, self.task.mask
         if self.session.runner == LOCAL and not self.task.ranges:
-            roof = roof_of(self.session.target.kind, self.needed)
-        if roof is not None:
-            roof = max(roof * self.moved / self.needed, self.roof or 0.0)
+            pattern, block = access_pattern(self.task.points[-1]), 1 if mask.file else mask.block
+            needed = pattern.bytes_needed(mask.density / 100, block)
+            if bandwidth := roof_of(self.session.target.kind, needed):
+                roof = min(needed / bandwidth, roof or math.inf)
         return replace(self, seconds=min(seconds, self.seconds or seconds), roof=roof)
 
 
@@ -259,11 +243,11 @@ def take_over(
     """
     now = session.versions
     for entry in log.read(session.folder).entries:
-        if entry.unsure or (entry.tvm, entry.session.get("versions")) == (now["tvm"], now):
+        if entry.unsure or entry.session["versions"] == now:
             continue
         try:
             config = schedule_of(session.target.kind).config_from(entry.knobs)
-            task = _task(entry, session)
+            task = session.task_of(entry)
             config.checked(access_pattern(task.built))
             begin(Job(entry.key, session, task))
             record = session.tune(task, observe, only=(config,))
@@ -273,20 +257,3 @@ def take_over(
         found = Outcome(entry.key, record, default_seconds=record.default_seconds)
         lost = record.default_won and not record.unsure
         yield replace(found, record=None, passed_over=WON) if lost else found
-
-
-def _task(entry: Entry, session: Session) -> Task:
-    """What a record was tuned for, by the command that it keeps; raises ValueError."""
-    words = list(pairwise(shlex.split(entry.session.get("command", ""))))
-    flags = dict(words)
-    if "--workload" not in flags:
-        raise ValueError("its session does not say which workload it is of; tune it again")
-    workload = Workload.from_json(json.loads(flags["--workload"]))
-    mask = Mask(
-        float(flags.get("--density", 50)),
-        int(flags.get("--block", 1)),
-        flags.get("--cond-file", ""),
-    )
-    sizes = (re.split("[=:]", value) for flag, value in words if flag == "--size")
-    ranges = tuple((name, int(least), int(most)) for name, least, most in sizes)
-    return replace(session.task(workload), mask=mask, ranges=ranges)

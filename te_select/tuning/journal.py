@@ -1,7 +1,7 @@
-"""The journal of an unfinished session: every trial on disk the moment it is known.
+"""The journal of sessions: every trial on disk the moment it is known.
 
-However a session is stopped, the next one goes on from here. When a workload is done, its record
-replaces the journal. The trials also tell what each knob was worth.
+However a session is stopped, the next one goes on from here, until a line says that it is done. The
+trials also tell what each knob was worth.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from te_select.errors import TuningError, warn
 from te_select.records import fields, folders
 from te_select.runtime.artifact import atomic
 
-FOLDER, KEPT = "trials", "all_trials"  # beside the records of the same target
+FOLDER = "trials"  # beside the records of the same target
 _LONGEST_NAME = 200  # bytes; file systems take 255. Longer names are cut, and end in a digest
 _CUT = 120
 ConfigKey = tuple[tuple[str, int], ...]
@@ -32,6 +32,9 @@ class Trial:
     config: Mapping[str, int | bool]
     seconds: float | None
     failure: str | None = None
+
+
+DONE = Trial({}, None)  # ends a session
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def config_key(config: Mapping[str, Any]) -> ConfigKey:
 
 
 class Journal:
-    """The trials of one workload on one target.
+    """The trials of one workload on one target, session after session.
 
     Parameters
     ----------
@@ -91,7 +94,8 @@ class Journal:
     record
         The name of the record that the session will write.
     versions
-        The versions of the packages that build kernels. Trials of other versions are ignored.
+        What the trials depend on besides: the versions of the packages that build kernels, and the
+        conditions of the timing. Lines of others are passed over.
     """
 
     def __init__(self, folder: Path, record: str, versions: Mapping[str, str]) -> None:
@@ -99,23 +103,23 @@ class Journal:
             record = f"{record[:_CUT]}-{hashlib.sha256(record.encode()).hexdigest()}"
         self.folder = folder / FOLDER
         self.path = self.folder / f"{record}.jsonl"
-        self._kept = folder / KEPT / self.path.name
         self._versions = dict(versions)
         self.own: set[ConfigKey] = set()  # configs that this process has measured
 
     def read(self) -> dict[ConfigKey, Trial]:
-        """The trials of earlier sessions; the last of each config.
+        """The trials of the session that is not done; the last of each config.
 
         Warns
         -----
         RuntimeWarning
             For every line that is not a trial, such as a line that was cut short.
         """
-        return {config_key(trial.config): trial for trial in self._read(self.path)}
+        return {config_key(trial.config): trial for trial in self._sessions()[-1]}
 
-    def kept(self) -> list[Trial]:
-        """The trials of sessions that are done, as far as they were kept; warns as `read`."""
-        return list(self._read(self._kept))
+    def of_last_session(self) -> list[Trial]:
+        """The trials of the last session that is done; warns as `read`."""
+        sessions = self._sessions()
+        return sessions[-2] if len(sessions) > 1 else []
 
     def append(self, trial: Trial) -> None:
         """Write a trial; when this returns, it is on the disk.
@@ -127,7 +131,7 @@ class Journal:
         """
         self.own.add(config_key(trial.config))
         line = json.dumps({**vars(trial), "versions": self._versions}).encode()
-        with self._explained():
+        try:
             new = not self.path.exists()
             with open(self.path, "ab", opener=_not_a_link) as file:
                 # If the last line was cut short, the new one must not be joined to it.
@@ -137,38 +141,34 @@ class Journal:
             if new:
                 with contextlib.suppress(OSError):  # some systems cannot sync folders
                     atomic.sync_folder(self.folder)
-
-    def close(self, *, keep: bool = False) -> None:
-        """End the journal as the outcome was recorded; ``keep`` its trials, or forget them."""
-        with self._explained():
-            if keep and (data := folders.read(self.path)):
-                self._kept.parent.mkdir(exist_ok=True)
-                # A session that was killed here has left its trials in both files.
-                lines = dict.fromkeys([*folders.read(self._kept).splitlines(), *data.splitlines()])
-                atomic.replace(self._kept, b"".join(line + b"\n" for line in lines if line))
-            self.path.unlink(missing_ok=True)
-
-    def _read(self, path: Path) -> Iterator[Trial]:
-        for number, line in enumerate(folders.read(path).splitlines(), 1):
-            if not line:
-                continue
-            try:
-                trial = dict(fields.parse(line))
-                if trial.pop("versions") == self._versions:
-                    told = {k: v for k, v in trial.items() if v is not None or k == "config"}
-                    fields.check(told)
-                    yield Trial(**trial)
-            except (ValueError, TypeError, KeyError, RecursionError) as error:
-                warn(f"{path} line {number} is left out: {error}")
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
         except OSError as error:
             raise TuningError(
                 f"{self.path} cannot be written: {error.strerror or error}"
             ) from error
+
+    def close(self) -> None:
+        """End a session: the outcome was recorded, and the next one begins anew."""
+        self.append(DONE)
+
+    def _sessions(self) -> list[list[Trial]]:
+        """The trials of each session; the last one is not done."""
+        found: list[list[Trial]] = [[]]
+        lines, damaged = fields.lines(folders.read(self.path), self._parsed)
+        for trial in lines:
+            if trial == DONE:
+                found.append([])
+            elif trial:
+                found[-1].append(trial)
+        for each in damaged:
+            warn(f"{self.path} line {each.line} is left out: {each.reason}")
+        return found
+
+    def _parsed(self, said: dict[str, Any]) -> Trial | None:
+        """A line's trial, or `DONE`; None if it is of other versions."""
+        if said.pop("versions") != self._versions:
+            return None
+        fields.check({k: v for k, v in said.items() if v is not None or k == "config"})
+        return Trial(**said)
 
 
 def _not_a_link(path: str, flags: int) -> int:

@@ -35,8 +35,6 @@ class Options:
         Tune workloads that have a record already, too.
     patient
         Go on with a workload when nothing untried is predicted to be faster.
-    keep_trials
-        Keep every trial beside the records, rather than only the winner.
     density, block, cond_file
         The cond of the timing, as `te_select.timing.operands.Mask` has it.
 
@@ -52,7 +50,6 @@ class Options:
     seed: int = 0
     force: bool = False
     patient: bool = False
-    keep_trials: bool = False
     density: float = 50.0
     block: int = 1
     cond_file: str = ""
@@ -72,8 +69,6 @@ class Options:
                 raise ArgumentError(f"{name} is {shown(value)}; expected {expected}")
         if self.cond_file and (self.density, self.block) != (USUAL.density, USUAL.block):
             raise ArgumentError("cond_file says all of cond; leave density and block out")
-        if self.cond_file and not Path(self.cond_file).is_file():
-            raise ArgumentError(f"cond_file {shown(self.cond_file)} is no file; expected a .npy")
         try:
             self.mask.check()
         except ValueError as error:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.records import log
+from te_select.records.log import Entry
 
 
 @dataclass(frozen=True)
@@ -64,51 +62,23 @@ class Record:
         """Whether no config was faster than the default, which is then what is recorded."""
         return self.seconds == self.default_seconds
 
+    @property
+    def gain(self) -> float:
+        """How many times as fast as the default it is."""
+        return self.default_seconds / self.seconds
+
 
 _TEXTS = ("unsure", "cond", "sizes")
-_KEPT = ("default_seconds", "trials", "failed", "busy_cores", "spread", *_TEXTS)
-"""The fields that a session keeps, but for empty texts; older ones may lack the last five."""
+_NUMBERS = ("seconds", "default_seconds", "trials", "failed", "busy_cores", "spread")
 
 
 def said(record: Record) -> dict[str, Any]:
-    """What a record's session keeps of it."""
-    told = {"workload": str(record.workload), "config": dict(record.config)}
-    kept = {name: getattr(record, name) for name in _KEPT}
-    return told | {name: value for name, value in kept.items() if value or name not in _TEXTS}
+    """What the logs keep of a record, beside its workload."""
+    texts = {name: text for name in _TEXTS if (text := getattr(record, name))}
+    return {name: getattr(record, name) for name in ("config", *_NUMBERS)} | texts
 
 
-def recorded(folder: Path, sized: Workload, tvm: str, names: Collection[str] = ()) -> Record | None:
-    """The record of a workload in a target's folder, if that TVM wrote it.
-
-    Parameters
-    ----------
-    folder
-        The folder of the target.
-    sized
-        The workload, of int dims.
-    tvm
-        The version of TVM.
-    names
-        The names of the dims that have ranges of sizes.
-
-    Returns
-    -------
-    Record or None
-        None if there is no record, or the logs do not say how it was found.
-
-    Warns
-    -----
-    RuntimeWarning
-        For every damaged line, which is left out.
-    """
-    found = log.read(folder)
-    found.warn()
-    key = access_pattern(sized).key
-    name = key, frozenset(names)
-    own = [entry for entry in found.entries if entry.name == name and entry.tvm == tvm]
-    best = min(own, key=lambda entry: (bool(entry.unsure), entry.seconds), default=None)
-    if best is None or not {"config", *_KEPT[:3]} <= set(best.session):
-        return None
-    kept = {name: best.session[name] for name in _KEPT if name in best.session}
-    config = dict(best.session["config"])
-    return Record(config, best.seconds, name=f"{folder.name}/{key}", workload=sized, **kept)
+def recorded(entry: Entry, target: str) -> Record:
+    """The record of an entry in the folder of a target."""
+    kept = {n: entry.session[n] for n in ("config", *_NUMBERS, *_TEXTS) if n in entry.session}
+    return Record(name=f"{target}/{entry.key}", workload=entry.workload, **kept)

@@ -6,7 +6,6 @@ Every workload that was tuned has a record, even if the default config won.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
 import shlex
@@ -26,7 +25,8 @@ from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
-from te_select.records import doubt, folders, metaschedule, store
+from te_select.records import doubt, folders, log, store
+from te_select.records.log import Entry
 from te_select.records.sizes import Ranges
 from te_select.timing.operands import Mask
 from te_select.tuning.journal import Journal, Knob, knobs_of
@@ -43,7 +43,7 @@ from te_select.verify.reference import ints
 _BUILDERS = ("te_select", "tvm")  # packages whose versions, with the machine's, decide the build
 
 
-class Session:
+class Session(contextlib.AbstractContextManager["Session"]):
     """Tunes workloads for one target, with one set of workers.
 
     A context manager. The workers start with the first workload that has no record yet.
@@ -90,7 +90,7 @@ class Session:
         self._measurer = measurer
         self._own: Measurer | None = None
         self.last_run: Run | None = None  # of the last task; None if it had a record
-        self._journals: dict[Path, Journal] = {}
+        self._journals: dict[Task, Journal] = {}
         self._machine, self._rules = machine(self.target.kind), schedule_of(self.target.kind)
         general = versions()
         self.versions = {name: general[name] for name in _BUILDERS} | self._machine.versions()
@@ -112,20 +112,27 @@ class Session:
         """What to tune: a workload with the target, and with the cond of the session by default."""
         return self.of(workload, self._target, mask or self.options.mask, ranges)
 
+    def task_of(self, entry: Entry) -> Task:
+        """What a record was tuned for; raises ValueError if it does not say so."""
+        try:
+            workload, mask, ranges = (
+                entry.session["task"][k] for k in ("workload", "mask", "ranges")
+            )
+            sizes = tuple((str(name), int(least), int(most)) for name, least, most in ranges)
+            return self.task(Workload.from_json(workload), sizes, Mask(**mask))
+        except (KeyError, TypeError) as error:
+            raise ValueError("its line does not say what was tuned; tune it again") from error
+
     def find(self, task: Task) -> Record | None:
         """The record of a task that need not be tuned again: it is sure, and can be used."""
-        names = [name for name, _, _ in task.ranges]
-        found = recorded(self.folder, task.sized, self.versions["tvm"], names)
-        if found is None or found.unsure:
-            return None
-        if {"cond": found.cond, "sizes": found.sizes} != task.conditions:
-            return None
-        try:
-            config = self._rules.config_from(found.config)
-            config.checked(access_pattern(found.workload))
-        except ValueError:
-            return None
-        return found
+        found = log.read(self.folder)
+        found.warn()
+        name = access_pattern(task.sized).key, frozenset(name for name, _, _ in task.ranges)
+        for entry in found.entries:
+            if entry.name == name and not entry.unsure and doubt.misfit(entry) is None:
+                under = {each: entry.session.get(each, "") for each in task.conditions}
+                return recorded(entry, self.folder.name) if under == task.conditions else None
+        return None
 
     def look(self, task: Task, observe: Observer) -> float:
         """Measure a task's default config, which is its first trial; returns the seconds."""
@@ -134,8 +141,8 @@ class Session:
             return self.last_run.look(self._default(task))
 
     def kept_knobs(self, task: Task) -> list[Knob]:
-        """What the knobs were worth by the trials that an earlier session has kept."""
-        return knobs_of(self._journal(task).kept())
+        """What the knobs were worth by the trials of the session that found the record."""
+        return knobs_of(self._journal(task).of_last_session())
 
     def tune(
         self, task: Task, observe: Observer, until: float = math.inf, only: Sequence[Any] = ()
@@ -173,20 +180,28 @@ class Session:
             incumbents = [*only, *([self._rules.config_from(there.config)] if there else [])]
             given = (1 + len(only), iter([[self._default(task)], [*only]]))
             trials = run.trials(*(given if only else self._search(run, task)))
-            final = run.finals(incumbents)
-            busy = watch.others()
-            if unsure := doubt.reasons(busy, final.spread, final.gain):
-                final = final.without_winner()
-            timed = asdict(final.config), final.seconds, final.default_seconds
-            done, failed = len(trials), sum(trial.seconds is None for trial in trials)
-            name = f"{self.folder.name}/{access_pattern(task.sized).key}"
-            cond, sizes = task.conditions.values()
+            best, won, its, of_default = run.finals(incumbents)
+            busy, spread = watch.others(), its.ratios(of_default).spread
+            unsure = doubt.reasons(busy, spread, of_default.median / its.median if won else 1.0)
+            if not won or unsure:
+                best, its = self._default(task), of_default
             record = Record(
-                *timed, done, failed, name, task.sized, busy, final.spread, unsure, cond, sizes
+                asdict(best),
+                its.median,
+                of_default.median,
+                len(trials),
+                sum(trial.seconds is None for trial in trials),
+                f"{self.folder.name}/{access_pattern(task.sized).key}",
+                task.sized,
+                busy,
+                spread,
+                unsure,
+                **task.conditions,
             )
-            if not only or final.gain > 1:
-                self._write(record, task)
-            journal.close(keep=self.options.keep_trials)
+            if not only or not record.default_won:
+                told = said(record) | self._provenance(task)
+                store.put(self.folder, [log.made(task.sized, self.target, told)])
+            journal.close()
         return record
 
     @contextlib.contextmanager
@@ -206,18 +221,9 @@ class Session:
             yield journal
 
     def _journal(self, task: Task) -> Journal:
-        conditions = {name: text for name, text in task.conditions.items() if text}
         key = access_pattern(task.sized).key
-        if conditions:
-            key += "-" + hashlib.sha256(json.dumps(conditions).encode()).hexdigest()[:16]
-        journal = Journal(self.folder, key, self.versions | conditions)
-        return self._journals.setdefault(journal.path, journal)
-
-    def _write(self, record: Record, task: Task) -> None:
-        session = said(record) | self._provenance(task)
-        config = self._rules.Config(**record.config)
-        entry = metaschedule.entry(record.workload, self.target, config, record.seconds, session)
-        store.put(self.folder, [entry])
+        journal = Journal(self.folder, key, self.versions | task.conditions)
+        return self._journals.setdefault(task, journal)
 
     def _search(self, run: Run, task: Task) -> tuple[int, Batches]:
         """How many configs may be tried, and which are proposed."""
@@ -235,27 +241,24 @@ class Session:
 
     def _provenance(self, task: Task) -> dict[str, Any]:
         """The machine, the versions and the command, for readers of the record."""
+        mask, usual = task.mask, asdict(Options())
         given: dict[str, Any] = dict([task.source])
         given |= {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
         given |= asdict(self.options)
-        given |= {"density": task.mask.density, "block": task.mask.block}
-        given |= {"cond_file": task.mask.file}
+        given |= {"density": mask.density, "block": mask.block, "cond_file": mask.file}
         words = ["te-select", "tune"]
         for name, value in given.items():
-            if value is not None and value is not False and value != "":
-                words.append(f"--{name.replace('_', '-')}")
-                words += [] if value is True else [str(value)]
+            if value is not None and value != usual.get(name):
+                words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
         for name, least, most in task.ranges:
             words += ["--size", f"{name}={least}:{most}"]
         if self.runner == LOCAL:
             device, cpus = self._machine.tuned_on(self.target)
         else:
             device, cpus = f"{self.measurer.machine} behind {self.runner}".strip(), None
+        task_of = {"workload": task.workload.to_json(), "mask": vars(mask), "ranges": task.ranges}
         told = {"machine": device, "cpus": cpus, "versions": self.versions}
-        return told | {"command": shlex.join(words)}
-
-    def __enter__(self) -> Session:
-        return self
+        return told | {"command": shlex.join(words), "task": task_of}
 
     def __exit__(self, *_error: object) -> None:
         if self._own is not None:

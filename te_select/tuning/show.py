@@ -15,6 +15,7 @@ from rich.progress import MofNCompleteColumn
 from rich.progress import Progress as Bar
 
 from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import count_of
 
 if TYPE_CHECKING:
     from te_select.tuning.agenda import Job, Outcome
@@ -77,7 +78,7 @@ def told(progress: Progress) -> str:
     if progress.default and progress.best:
         parts[-1] += f" ({progress.default / progress.best:.2f}x)"
     if progress.resumed:
-        parts.append(f"{_many(progress.resumed, 'trial')} taken over")
+        parts.append(f"{count_of(progress.resumed, 'trial')} taken over")
     if progress.failed:
         parts.append(f"{progress.failed} failed, the first: {progress.failure}")
     return "; ".join([*parts, *(["finals"] if progress.phase == "finalists" else [])])
@@ -85,8 +86,8 @@ def told(progress: Progress) -> str:
 
 def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """The lines of a session's report: first what was gained, then a line for each workload."""
-    faster = [each for each in outcomes if each.record and not each.record.default_won]
-    gains = [each.record.default_seconds / each.record.seconds for each in faster if each.record]
+    records = [outcome.record for outcome in outcomes if outcome.record]
+    gains = [record.gain for record in records if not record.default_won]
     first = f"{len(gains)} of {len(outcomes)} workloads faster than the default"
     yield f"{first}: {max(gains):.2f}x at most" if gains else first
     heads = f"{'default':>9} {'tuned':>9} {'gain':>7} {'of roof':>7} {'trials':>6}"
@@ -181,8 +182,7 @@ def duration(seconds: float | None) -> str:
 
 
 def _gain(outcome: Outcome) -> str:
-    record = outcome.record
-    return f"{record.default_seconds / record.seconds:.2f}x" if record else ""
+    return f"{outcome.record.gain:.2f}x" if outcome.record else ""
 
 
 def _notes(outcome: Outcome) -> list[str]:
@@ -192,11 +192,7 @@ def _notes(outcome: Outcome) -> list[str]:
         notes += ["" if outcome.fresh else "tuned before", won]
         notes[-1] = f"unsure: {record.unsure}" if record.unsure else won
     if outcome.resumed:
-        notes.append(f"{_many(outcome.resumed, 'trial')} taken over from an earlier run")
+        notes.append(f"{count_of(outcome.resumed, 'trial')} taken over from an earlier run")
     if outcome.ended_early:
         notes.append("ended early: nothing untried is predicted to be 1 % faster")
     return [note for note in notes if note]
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -12,7 +12,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from te_select.errors import TuningError
@@ -84,36 +84,6 @@ class Progress:
 
 
 Observer = Callable[[Progress], None]
-
-
-@dataclass(frozen=True)
-class Final:
-    """What the finals have found.
-
-    Parameters
-    ----------
-    config, default
-        The config that won, and the default.
-    seconds, default_seconds
-        Their median seconds for a call.
-    spread
-        How far the rounds of the last comparison lay apart, as `Timing.spread` says.
-    """
-
-    config: Any
-    seconds: float
-    default: Any
-    default_seconds: float
-    spread: float
-
-    @property
-    def gain(self) -> float:
-        """How many times as fast as the default the winner is; 1 if the default won."""
-        return 1.0 if self.config == self.default else self.default_seconds / self.seconds
-
-    def without_winner(self) -> Final:
-        """As if the default had won."""
-        return replace(self, config=self.default, seconds=self.default_seconds)
 
 
 @dataclass
@@ -200,8 +170,15 @@ class Run:
                 break
         return [trial for _, trial in self._trials]
 
-    def finals(self, incumbents: Iterable[Any] = ()) -> Final:
-        """Compare the fastest configs, and those of records that are there, with the default."""
+    def finals(self, incumbents: Iterable[Any] = ()) -> tuple[Any, bool, Timing, Timing]:
+        """Compare the fastest configs, and those of records that are there, with the default.
+
+        Returns
+        -------
+        tuple
+            The best of them, whether it has won twice, and its times and the default's in the last
+            comparison.
+        """
         self._show(phase="finalists")
         default, of_default = self._trials[0]
         most = LOST * (of_default.seconds or math.inf)
@@ -211,15 +188,13 @@ class Run:
         ahead = [each for each in contest if contest[each].ratio(contest[default]) > GAIN]
         if ahead:
             contest = self._turns(default, ahead, ROUNDS)
-        ratios = {each: timing.ratio(contest[default]) for each, timing in contest.items()}
         others = (each for each in contest if each != default)
-        best = max(others, key=lambda each: ratios[each], default=default)
+        best = max(others, key=lambda each: contest[each].ratio(contest[default]), default=default)
         if wins(contest[best], contest[default]):
             duel = self._turns(default, [best], DUEL_ROUNDS)
             if best in duel:
-                final = _final(duel, best, default)
-                return final if wins(duel[best], duel[default]) else final.without_winner()
-        return _final(contest, best, default).without_winner()
+                return best, wins(duel[best], duel[default]), duel[best], duel[default]
+        return best, False, contest[best], contest[default]
 
     def _is_late(self) -> bool:
         """Whether the time is over; the default is measured in any case."""
@@ -289,8 +264,3 @@ def _joined(sizes: Sequence[tuple[float, ...] | None]) -> Timing | None:
     if len(known) < len(sizes):
         return None
     return Timing(tuple(map(statistics.geometric_mean, zip(*known, strict=True))))
-
-
-def _final(timed: dict[Any, Timing], best: Any, default: Any) -> Final:
-    mine, its = timed[best], timed[default]
-    return Final(best, mine.median, default, its.median, mine.ratios(its).spread)

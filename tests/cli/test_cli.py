@@ -314,7 +314,7 @@ def test_public_name_that_lacks_its_package_is_our_error() -> None:
 def test_warning_is_one_line(tmp_path: Path) -> None:
     folder = tmp_path / "logs" / "x86-64-v3"
     folder.mkdir(parents=True)
-    (folder / "database_tuning_record.json").write_text("torn\n")
+    (folder / "sessions.json").write_text("torn\n")
     words = [*FLAGS, "--tuning-logs", tmp_path / "logs", "-o", tmp_path / "x.so"]
     main = "from te_select.cli import main; main()"
     done = programs.ended(sys.executable, "-c", main, "compile", *words)

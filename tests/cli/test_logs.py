@@ -21,7 +21,7 @@ def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):
     assert row["default_microseconds"] == pytest.approx(250, rel=0.01)
     assert row["gain"] == "2.00x"
     assert "  250.5 us  " in run("logs", "list", "--tuning-logs", tmp_path).stdout
-    with (tmp_path / TARGET / log.RECORDS).open("a") as file:
+    with (tmp_path / TARGET / log.SESSIONS).open("a") as file:
         file.write("torn")
     result = run("logs", "list", "--tuning-logs", tmp_path)
     assert result.exit_code == 1
@@ -31,9 +31,8 @@ def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):
 
 def test_record_that_cannot_be_used_is_named_in_text_and_json(tmp_path, fake):
     tuned(tmp_path, fake)
-    for name in (log.RECORDS, log.SESSIONS):
-        path = tmp_path / TARGET / name
-        path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))
+    path = tmp_path / TARGET / log.SESSIONS
+    path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))
     said = f"{TARGET}/w4_1024cte cannot be used: its config does not fit the schedule: the knobs"
     text = run("logs", "list", "--tuning-logs", tmp_path)
     as_json = run("logs", "list", "--tuning-logs", tmp_path, "--json")
@@ -71,7 +70,7 @@ def test_logs_travel_by_export_and_import(tmp_path, fake):
 def test_logs_prune_says_what_is_gone(tmp_path, fake):
     tuned(tmp_path, fake)
     assert run("logs", "prune", "--tuning-logs", tmp_path).stdout == "nothing to drop\n"
-    with (tmp_path / TARGET / log.RECORDS).open("a") as file:
+    with (tmp_path / TARGET / log.SESSIONS).open("a") as file:
         file.write("torn")
     (gone,) = run_json("logs", "prune", "--tuning-logs", tmp_path)["dropped"]
     assert "line 2" in gone
@@ -128,7 +127,7 @@ def test_import_and_prune_change_ones_own_folder_by_default(tmp_path, fake, monk
     tuned(tmp_path / "theirs", fake)
     own = tmp_path / "home" / "te-select" / "tuning_logs"
     assert f"1 record copied to {own}," in run("logs", "import", tmp_path / "theirs").stdout
-    with (own / TARGET / log.RECORDS).open("a") as file:
+    with (own / TARGET / log.SESSIONS).open("a") as file:
         file.write("torn")
     (gone,) = run_json("logs", "prune")["dropped"]
     assert str(own) in gone

@@ -10,11 +10,12 @@ import te_select
 from te_select.backends.targets import resolve
 from te_select.compiler.family import config_of, schedule_member, served_by_family
 from te_select.operator import family
-from te_select.records import folders, log, lookup, metaschedule, store
+from te_select.records import folders, log, lookup, store
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.task import Candidate
 from tests.support.machines import on_x86_64
 from tests.support.programs import python
+from tests.support.tuning_records import record
 
 V3 = resolve("x86-64-v3")
 RUNS = "w4 n:cte"
@@ -109,7 +110,7 @@ def add(logs, name=RUNS, target=V3, session=None, **knobs):
     sized = family.typical(family.kernels()[name])
     default = config_of(family.kernels()[name], target, {})
     config = dataclasses.replace(default, **knobs or {"vector_bytes": 32, "unroll": 2})
-    entry = metaschedule.entry(sized, target, config, 1e-3, session or {})
+    entry = record(sized, target, config, **session or {})
     store.put(logs / target.name, [entry])
 
 
@@ -163,7 +164,7 @@ def test_record_of_another_cpu_is_not_used(logs):
 
 def test_damaged_record_of_the_family_is_a_warning(logs):
     (logs / "where" / "x86-64-v3").mkdir(parents=True)
-    (logs / "where" / "x86-64-v3" / log.RECORDS).write_text("damaged\n")
+    (logs / "where" / "x86-64-v3" / log.SESSIONS).write_text("damaged\n")
     with pytest.warns(RuntimeWarning, match="holds no usable line"):
         assert built() == ((64, 4), "default")
 

@@ -41,9 +41,8 @@ def test_tune_and_compile_agree_on_the_users_own_folder(tune, tmp_path):
 def test_own_record_comes_before_a_shipped_one(tune):
     tune()
     tune(folders.SHIPPED)
-    path = folders.SHIPPED / TARGET / log.RECORDS
-    faster = json.loads(path.read_text())
-    faster[1][1] = [1e-9]
+    path = folders.SHIPPED / TARGET / log.SESSIONS
+    faster = json.loads(path.read_text()) | {"seconds": 1e-9}
     path.write_text(json.dumps(faster) + "\n")
     assert "edited" not in lookup.find(SMALL, V4).why
 
@@ -63,7 +62,7 @@ def test_own_folder_that_is_damaged_is_a_warning(tune):
     tune(folders.SHIPPED)
     damaged = folders.user_folder() / TARGET
     damaged.mkdir(parents=True)
-    (damaged / log.RECORDS).write_text("damaged\n")
+    (damaged / log.SESSIONS).write_text("damaged\n")
     with pytest.warns(RuntimeWarning, match="holds no usable line"):
         assert lookup.find(SMALL, V4).origin == f"tuned:{TARGET}/w4_1024cte"
 
@@ -88,9 +87,9 @@ def test_logs_list_shows_both_folders(tune):
 @on_x86_64
 def test_record_that_was_edited_by_hand_says_so(tune, tmp_path):
     tune(tmp_path / "logs")
-    path = tmp_path / "logs" / TARGET / log.RECORDS
+    path = tmp_path / "logs" / TARGET / log.SESSIONS
     changed = json.loads(path.read_text())
-    changed[1][1] = [changed[1][1][0] / 7]
+    changed["seconds"] /= 7
     path.write_text(json.dumps(changed) + "\n")
     assert log.read(path.parent).entries[0].edited
     assert lookup.find(SMALL, V4, tmp_path / "logs").why.endswith(

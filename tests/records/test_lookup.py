@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 import sys
 import textwrap
 
@@ -14,13 +13,13 @@ from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.compiler import schedule
 from te_select.operator.access import access_pattern
-from te_select.records import folders, log, metaschedule, store
+from te_select.records import folders, log, store
 from te_select.records.lookup import find
 from te_select.records.origin import NONE_NEAR, NOT_ASKED
 from te_select.records.sizes import representative
 from te_select.schedules.cpu import schedule as cpu
 from tests.support.programs import ended
-from tests.support.tuning_records import flat, of_another_tvm
+from tests.support.tuning_records import edit, flat, of_another_tvm, record
 
 V3, V4 = resolve("x86-64-v3"), resolve("x86-64-v4")
 
@@ -30,8 +29,7 @@ def add(logs, workload, target=V4, session=None, **knobs):
     pattern = access_pattern(workload)
     knobs = knobs or {"unroll": 2}
     config = dataclasses.replace(cpu.default_config(pattern, target.tvm), **knobs)
-    entry = metaschedule.entry(workload, target, config, 1e-3, session or {})
-    store.put(logs / target.name, [entry])
+    store.put(logs / target.name, [record(workload, target, config, **session or {})])
     return config
 
 
@@ -90,9 +88,9 @@ def test_record_in_a_folder_of_its_digest_is_its_targets(tmp_path, monkeypatch):
 def test_log_without_a_usable_line_of_the_target_is_refused(tmp_path):
     add(tmp_path, flat(20_000))
     (tmp_path / "znver5").mkdir()
-    (tmp_path / "znver5" / log.RECORDS).write_text("no log\n")
+    (tmp_path / "znver5" / log.SESSIONS).write_text("no log\n")
     assert origin(flat(90_000), tmp_path) is None
-    (tmp_path / V4.name / log.RECORDS).write_text("no log\n")
+    (tmp_path / V4.name / log.SESSIONS).write_text("no log\n")
     with pytest.raises(te_select.TuningError, match="holds no usable line"):
         origin(flat(20_000), tmp_path)
 
@@ -224,22 +222,18 @@ def no_record_serves(logs, said):
 )  # fmt: skip
 def test_record_of_an_unfit_config_is_left_out_with_a_warning(tmp_path, knob, value):
     add(tmp_path, flat(20_000))
-    path = tmp_path / V4.name / log.RECORDS
-    name = re.escape(f'"te_select.knob.{knob}"')
-    damaged, count = re.subn(
-        rf'(\["l\d+",)-?\d+(\],\[{name}\])', rf"\g<1>{value}\2", path.read_text()
-    )
-    assert count == 1
-    path.write_text(damaged)
+    (entry,) = log.read(tmp_path / V4.name).entries
+    line = json.dumps({**entry.session, "config": {**entry.knobs, knob: value}})
+    edit(tmp_path / V4.name, lambda lines: lines.__setitem__(0, line))
     no_record_serves(tmp_path, rf"1 of \d records are left out \(w4_20000cte: .*\b{knob}\b")
 
 
 def test_records_of_other_knobs_are_left_out_with_a_warning(tmp_path):
     add(tmp_path, flat(20_000))
     add(tmp_path, flat(15_000))
-    path = tmp_path / V4.name / log.RECORDS
+    path = tmp_path / V4.name / log.SESSIONS
     first, second = path.read_text().splitlines()
-    old = first.replace("te_select.knob.bytes_per_thread", "te_select.knob.parallel")
+    old = first.replace('"bytes_per_thread"', '"parallel"')
     path.write_text(f"{old}\n{second}\n")
     with pytest.warns(RuntimeWarning, match=r"left out \(w4_20000cte: its config does not fit"):
         assert origin(flat(20_000), tmp_path) == "nearest:x86-64-v4/w4_15000cte"
@@ -249,9 +243,9 @@ def test_records_of_other_knobs_are_left_out_with_a_warning(tmp_path):
 
 def test_damaged_line_is_warned_of_and_the_rest_is_used(tmp_path):
     add(tmp_path, flat(20_000))
-    with (tmp_path / V4.name / log.RECORDS).open("a") as file:
+    with (tmp_path / V4.name / log.SESSIONS).open("a") as file:
         file.write("torn")
-    with pytest.warns(RuntimeWarning, match=r"database_tuning_record\.json line 2 is left out"):
+    with pytest.warns(RuntimeWarning, match=r"sessions\.json line 2 is left out"):
         assert origin(flat(20_000), tmp_path) == "tuned:x86-64-v4/w4_20000cte"
 
 
@@ -322,12 +316,13 @@ FIND = """
 
 def test_records_of_bad_targets_are_left_out_with_a_warning(tmp_path):
     add(tmp_path, flat(20_000))
-    path = tmp_path / V4.name / log.RECORDS
-    index, (trace, seconds, target, arguments) = json.loads(path.read_text())
-    with path.open("a") as file:
-        for wrong in NO_TARGETS:
-            faster = [index, [trace, [seconds[0] / 2], {**target, **wrong}, arguments]]
-            file.write(json.dumps(faster, separators=(",", ":")) + "\n")
+    (entry,) = log.read(tmp_path / V4.name).entries
+    with (tmp_path / V4.name / log.SESSIONS).open("a") as file:
+        for number, wrong in enumerate(NO_TARGETS, 19_000):
+            target = json.dumps({**json.loads(entry.target), **wrong})
+            workload = flat(number).to_json()
+            odd = {**entry.session, "target": target, "workload": workload}
+            file.write(json.dumps(odd) + "\n")
     done = ended(sys.executable, "-c", textwrap.dedent(FIND), tmp_path, "20000", V4.name)
     assert done.stdout == "tuned:x86-64-v4/w4_20000cte\n", done.stderr
     assert f"{len(NO_TARGETS)} of {len(NO_TARGETS) + 1} records are left out" in done.stderr

@@ -1,7 +1,7 @@
 """Writing records: killed writers, writers at once, folders that cannot be written."""
 
-import dataclasses
 import errno
+import itertools
 import os
 import random
 import subprocess
@@ -19,17 +19,17 @@ from tvm.s_tir import meta_schedule as ms
 
 import te_select
 from te_select import Workload
-from te_select.records import doubt, folders, log, manage, metaschedule, store
-from te_select.records.folders import FILES, RECORDS, SESSIONS, WORKLOADS
+from te_select.records import doubt, folders, log, manage, store
+from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import atomic
-from te_select.schedules.cpu import schedule as cpu
 from te_select.tuning.journal import Journal
 from tests.support.machines import OTHER_USER, needs_users
 from tests.support.programs import python
 from tests.support.tuning_fakes import FEW, SMALL
 from tests.support.tuning_records import V4, edit, flat, keys, make
 
-UNSURE = {"unsure": "the rounds lay 80% apart"}
+UNSURE = "the rounds lay 80% apart"
+WRITTEN = (RECORDS, WORKLOADS, RECORDS, SESSIONS)  # the first time empty
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,12 @@ def test_what_is_read_is_what_was_written(tmp_path, entries):
 
 def test_records_keep_their_order_so_that_diffs_read_well(tmp_path, entries):
     store.put(tmp_path, entries)
-    before = (tmp_path / RECORDS).read_text().splitlines()
+    before = (tmp_path / SESSIONS).read_text().splitlines()
     store.put(tmp_path, [make(SMALL, 2e-3), make(FEW)])
-    after = (tmp_path / RECORDS).read_text().splitlines()
+    after = (tmp_path / SESSIONS).read_text().splitlines()
     assert [after[0], after[2]] == [before[0], before[2]]
     assert keys(tmp_path) == [*(entry.key for entry in entries), make(FEW).key]
-    assert log.read(tmp_path).best(entries[1].key).seconds == 2e-3
+    assert log.read(tmp_path).entries[1].seconds == 2e-3
 
 
 def test_another_broadcast_of_a_kernel_replaces_its_record(tmp_path):
@@ -63,10 +63,10 @@ def test_another_broadcast_of_a_kernel_replaces_its_record(tmp_path):
 
 def test_outcome_that_is_unsure_is_none_for_tvm(tmp_path, flats):
     """MetaSchedule's files say nothing of doubts, so they hold only what may be replayed."""
-    unsure = metaschedule.entry(flat(100), V4, cpu.config_from(flats[0].knobs), 1e-4, UNSURE)
+    unsure = make(flat(100), 1e-4, unsure=UNSURE)
     store.put(tmp_path, [unsure, *flats[1:]])
     found = log.read(tmp_path)
-    assert {entry.key: entry.unsure for entry in found.entries}["w4_100cte"] == UNSURE["unsure"]
+    assert {entry.key: entry.unsure for entry in found.entries}["w4_100cte"] == UNSURE
     database = ms.database.JSONDatabase(work_dir=str(tmp_path))
     assert len(database.get_all_tuning_records()) == 2
     store.put(tmp_path, [flats[0]])
@@ -80,12 +80,12 @@ class Died(BaseException):
     """Raised instead of the death of a process."""
 
 
-@pytest.mark.parametrize("written", range(len(FILES) + 1))
+@pytest.mark.parametrize("written", range(len(WRITTEN) + 1))
 @pytest.mark.parametrize("what", ["a new record", "another time", "one less"])
 def test_cut_write_leaves_the_old_records_or_the_new(tmp_path, flats, monkeypatch, written, what):
     """After each of its files."""
     store.put(tmp_path, flats)
-    left = list(FILES[:written])
+    left = list(WRITTEN[:written])
 
     def replace(path, data):
         if not left:
@@ -102,14 +102,14 @@ def test_cut_write_leaves_the_old_records_or_the_new(tmp_path, flats, monkeypatc
     before = list(log.read(tmp_path).entries)
     with monkeypatch.context() as patched:
         patched.setattr(store, "atomic", SimpleNamespace(replace=replace))
-        if written < len(FILES):
+        if written < len(WRITTEN):
             with pytest.raises(Died):
                 write()
         else:
             write()
     found = list(log.read(tmp_path).entries)
-    assert (found == before) == (written < len(FILES))
-    assert not any(entry.edited or not entry.session for entry in found)
+    assert (found == before) == (written < len(WRITTEN))
+    assert not any(entry.edited for entry in found)
     assert log.read(tmp_path).damaged == ()
     ms.database.JSONDatabase(work_dir=str(tmp_path)).get_all_tuning_records()
     write()
@@ -190,7 +190,6 @@ def test_killed_writer_leaves_every_trial_it_reported(tmp_path, entries):
 @pytest.mark.parametrize("write", [store.put, store.drop])
 def test_lock_is_held_from_reading_to_writing(tmp_path, flats, monkeypatch, write):
     store.put(tmp_path, flats)
-    edit(tmp_path, RECORDS, lambda lines: lines.append("torn"))
     tried = []
 
     def watched(function):
@@ -204,8 +203,8 @@ def test_lock_is_held_from_reading_to_writing(tmp_path, flats, monkeypatch, writ
 
     monkeypatch.setattr(log, "parse", watched(log.parse))
     monkeypatch.setattr(store.atomic, "replace", watched(store.atomic.replace))
-    write(tmp_path, [])
-    assert len(tried) == 5  # one reading, the damaged line, and three files
+    write(tmp_path, flats[:1])
+    assert len(tried) == 1 + len(WRITTEN)  # one reading, and the files
 
 
 def test_prune_and_import_beside_writers_lose_nothing(tmp_path, monkeypatch):
@@ -213,7 +212,6 @@ def test_prune_and_import_beside_writers_lose_nothing(tmp_path, monkeypatch):
     made = [make(flat(n)) for n in range(100, 112)]
     imported = [make(flat(n), 5e-4) for n in range(106, 118)]
     store.put(tmp_path / "theirs" / V4.name, imported)
-    monkeypatch.setattr(metaschedule, "problem", lambda entry: None)
     store.put(folder, made[:1])
     with ThreadPoolExecutor(4) as pool:
         tasks = [pool.submit(store.put, folder, [entry]) for entry in made]
@@ -227,13 +225,13 @@ def test_prune_and_import_beside_writers_lose_nothing(tmp_path, monkeypatch):
 def test_prune_keeps_what_was_recorded_while_it_looked(tmp_path, flats, monkeypatch):
     folder = tmp_path / V4.name
     store.put(folder, flats)
-    edit(folder, RECORDS, lambda lines: lines.append("torn"))
+    edit(folder, lambda lines: lines.append("torn"))
 
     def looking(entry):
         monkeypatch.undo()
         store.put(folder, [make(FEW)])
 
-    monkeypatch.setattr(metaschedule, "problem", looking)
+    monkeypatch.setattr(doubt, "misfit", looking)
     manage.prune(tmp_path)
     assert keys(folder) == [*(entry.key for entry in flats), "w4"]
 
@@ -246,91 +244,27 @@ def test_import_keeps_what_was_recorded_faster_meanwhile(tmp_path, monkeypatch):
         monkeypatch.undo()
         store.put(folder, [make(FEW, 1e-3)])
 
-    monkeypatch.setattr(metaschedule, "problem", looking)
+    monkeypatch.setattr(doubt, "misfit", looking)
     merged = manage.merge(tmp_path / "theirs", tmp_path / "mine")
-    assert (merged.taken, merged.kept) == ((), (f"{V4.name}/w4",))
-    assert log.read(folder).best("w4").seconds == 1e-3
+    assert (merged.taken, merged.kept) == ([], [f"{V4.name}/w4"])
+    assert log.read(folder).entries[0].seconds == 1e-3
 
 
-def test_prune_judges_every_record_of_a_pattern_for_itself(tmp_path, flats, monkeypatch):
-    """The fastest record cannot be used: it is of another TVM. The next one stays."""
-    folder = tmp_path / V4.name
-    store.put(folder, flats)
-    lines = (folder / RECORDS).read_text().splitlines()
-    faster, slower = (lines[1].replace("[0.001", f"[{time}", 1) for time in ("0.0005", "0.5"))
-    edit(folder, RECORDS, lambda lines: lines.extend([faster, slower]))
-    monkeypatch.setattr(
-        doubt, "misfit", lambda entry: "of no use" if entry.seconds == 5e-4 else None
-    )
-    gone = manage.prune(tmp_path)
-    assert gone == [f"{V4.name}/w4_101cte: of no use", f"{V4.name}: slower records: 1"]
-    assert log.read(folder).entries == tuple(flats)
-
-
-def test_record_replaces_those_of_its_own_pattern_only(tmp_path, flats):
-    """Merges by hand may leave several records of one pattern."""
-    store.put(tmp_path, flats)
-    slower = (tmp_path / RECORDS).read_text().splitlines()[0].replace("[0.001", "[0.5", 1)
-    edit(tmp_path, RECORDS, lambda lines: lines.extend([slower, lines[2]]))
-    store.put(tmp_path, [make(flat(102), 2e-3)])
-    assert keys(tmp_path) == ["w4_100cte", "w4_101cte", "w4_102cte", "w4_100cte"]
-    assert log.read(tmp_path).best("w4_102cte").seconds == 2e-3
-
-
-def test_session_of_another_config_is_not_the_records(tmp_path):
-    entry = make(FEW)
-    entry = dataclasses.replace(entry, session={**entry.session, "config": dict(entry.knobs)})
-    store.put(tmp_path, [entry])
-    edit(tmp_path, SESSIONS, lambda lines: lines.append(lines[0].replace("64", "32")))
-    assert log.read(tmp_path).entries == (entry,)
-    edit(tmp_path, SESSIONS, lambda lines: lines.pop(0))
-    assert log.read(tmp_path).best("w4").session == {}
-
-
-def test_damaged_line_is_set_aside_once(tmp_path, entries):
+def test_damaged_line_stays_until_it_is_pruned(tmp_path, entries):
     store.put(tmp_path, entries)
+    edit(tmp_path, lambda lines: lines.__setitem__(1, lines[1][:70]))
     for _ in range(3):
-        edit(tmp_path, RECORDS, lambda lines: lines.append("torn"))
-        store.put(tmp_path, [])
-    edit(tmp_path, RECORDS, lambda lines: lines.__setitem__(1, lines[1][:70]))
-    store.put(tmp_path, [make(FEW)])
-    assert log.read(tmp_path).damaged == ()
-    assert keys(tmp_path) == [entries[0].key, entries[2].key, make(FEW).key]
-    aside = (tmp_path / store.ASIDE).read_text()
-    assert aside.splitlines().count("torn") == 1
-    assert entries[1].body[:60] in aside
+        store.put(tmp_path, [make(FEW)])
+        assert keys(tmp_path) == [entries[0].key, entries[2].key, make(FEW).key]
+        (damage,) = log.read(tmp_path).damaged
+        assert (damage.line, len(damage.text)) == (4, 70)
     ms.database.JSONDatabase(work_dir=str(tmp_path))
+    store.drop(tmp_path, [])
+    assert log.read(tmp_path).damaged == ()
 
 
-def test_workload_that_no_record_names_is_harmless(tmp_path, flats):
+def test_disk_that_fails_leaves_the_old_records(tmp_path, flats, monkeypatch):
     store.put(tmp_path, flats)
-    gone = (tmp_path / WORKLOADS).read_text().splitlines()[1]
-    edit(tmp_path, RECORDS, lambda lines: lines.pop(1))
-    store.put(tmp_path, [make(FEW)])
-    assert not log.read(tmp_path).damaged
-    assert gone in (tmp_path / WORKLOADS).read_text()
-    assert len(ms.database.JSONDatabase(work_dir=str(tmp_path)).get_all_tuning_records()) == 3
-
-
-def test_damaged_lines_are_not_written_through_a_link(tmp_path, flats):
-    """It may lead to any file of the user."""
-    precious = tmp_path / "precious"
-    precious.write_text("mine\n")
-    folder = tmp_path / "t"
-    store.put(folder, flats)
-    (folder / store.ASIDE).symlink_to(precious)
-    edit(folder, RECORDS, lambda lines: lines.append("torn"))
-    store.drop(folder, [])
-    assert precious.read_text() == "mine\n"
-    assert not (folder / store.ASIDE).is_symlink()
-    assert (folder / store.ASIDE).read_text().endswith("\ntorn\n")
-
-
-@pytest.mark.parametrize("damaged", [False, True])
-def test_disk_that_fails_leaves_the_old_records(tmp_path, flats, monkeypatch, damaged):
-    store.put(tmp_path, flats)
-    if damaged:
-        edit(tmp_path, RECORDS, lambda lines: lines.append("torn"))
     before = files_in(tmp_path)
 
     def failing(handle):
@@ -345,12 +279,16 @@ def test_disk_that_fails_leaves_the_old_records(tmp_path, flats, monkeypatch, da
     assert keys(tmp_path) == [*(entry.key for entry in flats), "w4_103cte"]
 
 
-@pytest.mark.parametrize("name", [store.LOCK, store.ASIDE, *FILES])
-@pytest.mark.parametrize("kind", ["pipe", "folder"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *itertools.product(["pipe", "folder"], [store.LOCK, SESSIONS]),
+        *itertools.product(["folder"], [WORKLOADS, RECORDS]),
+    ],
+)
 def test_what_is_no_file_is_refused_without_a_wait(tmp_path, flats, name, kind):
     folder = tmp_path / "t"
     store.put(folder, flats)
-    edit(folder, RECORDS, lambda lines: lines.append("torn"))
     (folder / name).unlink(missing_ok=True)
     (os.mkfifo if kind == "pipe" else os.mkdir)(folder / name)
     if (name, kind) == (store.LOCK, "pipe"):  # a pipe can be locked, but new filelocks refuse it
@@ -365,7 +303,7 @@ def test_what_is_no_file_is_refused_without_a_wait(tmp_path, flats, name, kind):
 
 def test_many_damaged_lines_are_a_few_warnings(tmp_path, flats):
     store.put(tmp_path, flats)
-    edit(tmp_path, RECORDS, lambda lines: lines.extend(f"torn{i}" for i in range(900)))
+    edit(tmp_path, lambda lines: lines.extend(f"torn{i}" for i in range(900)))
     with pytest.warns(RuntimeWarning) as caught:
         log.read(tmp_path).warn()
     assert len(caught) == 6
@@ -397,13 +335,10 @@ FULL = """
 def test_full_disk_leaves_the_records_as_they_were(tmp_path, flats, size):
     store.put(tmp_path / "more", [make(FEW)])
     store.put(tmp_path / "t", flats)
-    edit(tmp_path / "t", RECORDS, lambda lines: lines.append("torn"))
-    before = files_in(tmp_path / "t")
+    before = keys(tmp_path / "t")
     said = python(FULL, tmp_path / "more", tmp_path / "t", str(size))
     assert "cannot be written: " in said
-    assert "File too large" in said
-    after = files_in(tmp_path / "t")
-    assert {name: after[name] for name in before} == before
+    assert keys(tmp_path / "t") == before
     store.put(tmp_path / "t", [make(FEW)])
     assert set(keys(tmp_path / "t")) == {*(entry.key for entry in flats), "w4"}
 
@@ -435,6 +370,6 @@ def test_folder_that_may_not_be_written_is_read_all_the_same(unwritable):
 def test_drop_of_nothing_writes_no_file(tmp_path, flats):
     store.put(tmp_path, flats)
     files = {path: path.stat().st_ino for path in tmp_path.iterdir()}
-    assert store.drop(tmp_path, [make(FEW)]) == []
+    store.drop(tmp_path, [make(FEW)])
     assert {path: path.stat().st_ino for path in tmp_path.iterdir()} == files
     assert folders.of_targets(tmp_path.parent)

@@ -1,27 +1,36 @@
-"""Records for tests, made as a session makes them, and edits of their files by hand."""
+"""Records for tests, made as a session makes them, and edits of their file by hand."""
 
-import base64
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import tvm
+
 from te_select import Workload
-from te_select.backends.targets import resolve
+from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.operator.access import access_pattern
-from te_select.records import log, metaschedule
+from te_select.records import log
+from te_select.records.folders import SESSIONS
 from te_select.records.log import Entry
 from te_select.schedules.cpu import schedule as cpu
 
 V4 = resolve("x86-64-v4")
-SESSION = {"workload": "w", "trials": 3}
 
 
-def make(workload: Workload, seconds: float = 1e-3, config: Any = None) -> Entry:
+def record(
+    workload: Workload, target: ResolvedTarget, config: Any, seconds: float = 1e-3, **said: Any
+) -> Entry:
+    """A record of a config; if nothing else is said, the default was as fast."""
+    found = {"config": dataclasses.asdict(config), "seconds": seconds, "default_seconds": seconds}
+    found |= {"trials": 3, "failed": 0, "versions": {"tvm": tvm.__version__}}
+    return log.made(workload, target, found | said)
+
+
+def make(workload: Workload, seconds: float = 1e-3, config: Any = None, **said: Any) -> Entry:
     """A record of a config, or of the default."""
     config = config or cpu.default_config(access_pattern(workload), V4.tvm)
-    return metaschedule.entry(workload, V4, config, seconds, SESSION)
+    return record(workload, V4, config, seconds, **said)
 
 
 def flat(n: int, dtype: str = "float32") -> Workload:
@@ -34,26 +43,21 @@ def keys(folder: Path) -> list[str]:
     return [entry.key for entry in log.read(folder).entries]
 
 
-def edit(folder: Path, name: str, change: Callable[[list[str]], Any]) -> None:
-    """Change the lines of a file by hand."""
-    path = folder / name
+def edit(folder: Path, change: Callable[[list[str]], Any]) -> None:
+    """Change the lines of the records by hand."""
+    path = folder / SESSIONS
     lines = path.read_text().splitlines()
     change(lines)
     path.write_text("".join(f"{line}\n" for line in lines))
 
 
-def change_body(entry, change):
-    body = json.loads(entry.body)
-    change(body)
-    return f"[1,{json.dumps(body)}]"
+def of_another_tvm(entry: Entry) -> Entry:
+    """The record, as another TVM had found it."""
+    kept = {k: v for k, v in entry.session.items() if k not in ("target", "digest")}
+    return log.made(entry.workload, resolve(entry.target), kept | {"versions": {"tvm": "0.1"}})
 
 
-def of_another_tvm(entry):
-    digest, encoded = json.loads(entry.workload)
-    data = base64.b64decode(encoded)
-    # Same length: the text is preceded by it.
-    text = data.replace(entry.tvm.encode(), b"0.1".ljust(len(entry.tvm), b"x"))
-    assert text != data
-    return dataclasses.replace(
-        entry, workload=json.dumps([digest, base64.b64encode(text).decode()])
-    )
+def unfinished(folder: Path) -> list[str]:
+    """The journals in a folder of which the last session is not done."""
+    journals = {path.name: path.read_text().split("\n") for path in folder.glob("*.jsonl")}
+    return [name for name, lines in journals.items() if '"config": {}' not in lines[-2]]

@@ -170,7 +170,7 @@ def test_default_that_was_looked_at_is_not_taken_over(run):
 
 
 def test_second_run_finds_the_records_and_what_was_kept(run):
-    first = run(SLOW, trials=4, keep_trials=True)
+    first = run(SLOW, trials=4)
     second = run(SLOW, trials=4)
     assert run.measurer.measured == []
     assert [outcome.fresh for outcome in (*first, *second)] == [True, False]

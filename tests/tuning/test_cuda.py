@@ -8,6 +8,8 @@ import random
 
 import pytest
 import tvm_ffi
+from tvm import s_tir
+from tvm.s_tir import meta_schedule as ms
 
 import te_select
 from te_select import Workload
@@ -17,7 +19,7 @@ from te_select.bench.suite import DEFAULT
 from te_select.compiler import schedule
 from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
-from te_select.records import doubt, folders, log, manage, metaschedule, store
+from te_select.records import doubt, folders, log, manage, store
 from te_select.records.lookup import find
 from te_select.records.sizes import representative
 from te_select.schedules.cpu import schedule as cpu
@@ -31,7 +33,7 @@ from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.search import search
 from te_select.tuning.space import Space
 from te_select.tuning.trials import UntunableError
-from tests.support import cli, cuda_standin
+from tests.support import cli, cuda_standin, tuning_records
 from tests.support.cuda_standin import fake_driver, running
 from tests.support.tuning_fakes import BIG, FEW, ROWS, FakeMeasurer
 from tests.support.tuning_records import flat
@@ -49,7 +51,7 @@ def config(workload, **knobs):
 def record(workload, seconds=1e-3, target=SM90, **knobs):
     """A record of a config that differs from the default, so that it is seen to be taken."""
     knobs = knobs or {"threads": 1024}
-    return metaschedule.entry(workload, target, config(workload, **knobs), seconds, {})
+    return tuning_records.record(workload, target, config(workload, **knobs), seconds)
 
 
 def add(logs, workload, target=SM90, **knobs):
@@ -104,8 +106,12 @@ def test_every_trial_of_a_large_space_is_another_config():
 @pytest.mark.parametrize("workload", [FEW, ROWS, BIG, flat(4099, "complex128")], ids=str)
 def test_record_rebuilds_exactly_the_function_that_was_measured(workload, tmp_path):
     for each in random.Random(0).sample(Space(workload, SM90).configs, 5):
-        entry = metaschedule.entry(workload, SM90, each, 1e-3, {})
-        replayed = metaschedule.replay(entry, tmp_path).mod["main"]
+        entry = record(workload, **dataclasses.asdict(each))
+        store.put(tmp_path, [entry])
+        (loaded,) = ms.database.JSONDatabase(work_dir=str(tmp_path)).get_all_tuning_records()
+        sch = s_tir.Schedule(loaded.workload.mod)
+        loaded.trace.apply_to_schedule(sch, remove_postproc=False)
+        replayed = sch.mod["main"]
         measured = schedule(workload, SM90, config=dataclasses.asdict(each)).func
         assert tvm_ffi.structural_equal(replayed, measured)
         assert cuda.config_from(entry.knobs) == each == cuda.config_of(replayed)
@@ -151,7 +157,7 @@ def test_records_of_cpus_and_cuda_never_serve_each_other(tmp_path):
     pattern = access_pattern(flat(1 << 20))
     add(tmp_path, flat(1 << 20))
     assert origin(flat(1 << 20), tmp_path, V4) is None
-    of_cpu = metaschedule.entry(flat(1 << 20), V4, cpu.default_config(pattern, V4.tvm), 1e-3, {})
+    of_cpu = tuning_records.record(flat(1 << 20), V4, cpu.default_config(pattern, V4.tvm))
     store.put(tmp_path / "other" / V4.records, [of_cpu])
     assert origin(flat(1 << 20), tmp_path / "other") is None
     # Nor if someone has put it into the wrong folder.
@@ -160,15 +166,15 @@ def test_records_of_cpus_and_cuda_never_serve_each_other(tmp_path):
 
 
 def test_records_are_imported_if_their_config_fits(tmp_path):
-    wrong = record(flat(64))
-    foreign = dataclasses.replace(wrong, body=wrong.body.replace("knob.threads", "knob.unroll"))
-    strange = record(flat(128))
-    strange = dataclasses.replace(
-        strange, body=strange.body.replace('"kind":"cuda"', '"kind":"vulkan"')
-    )
-    store.put(tmp_path / "source" / FOLDER, [record(BIG), foreign, strange])
+    store.put(tmp_path / "source" / FOLDER, [record(BIG), record(flat(64)), record(flat(128))])
+
+    def change(lines):
+        lines[1] = lines[1].replace('"threads"', '"unroll"')
+        lines[2] = lines[2].replace('\\"kind\\": \\"cuda', '\\"kind\\": \\"vulkan')
+
+    tuning_records.edit(tmp_path / "source" / FOLDER, change)
     merged = manage.merge(tmp_path / "source", tmp_path / "mine")
-    assert merged.taken == (f"{FOLDER}/w4_48t_1048576ct",)
+    assert merged.taken == [f"{FOLDER}/w4_48t_1048576ct"]
     assert "does not fit the schedule" in merged.refused[0]
     assert "of no kind of machine" in merged.refused[1]
 

@@ -1,7 +1,6 @@
 """Outcomes that cannot be trusted: what is recorded, and who uses it."""
 
 import dataclasses
-import json
 
 import pytest
 
@@ -13,7 +12,6 @@ from te_select.schedules.cpu import schedule as cpu
 from te_select.timing import cores
 from te_select.timing.rounds import Timing
 from te_select.tuning import session as module
-from te_select.tuning.journal import FOLDER, KEPT
 from tests.support.tuning_fakes import SMALL, FakeMeasurer, flat
 
 TARGET = "x86-64-v4"
@@ -142,14 +140,3 @@ def test_prune_drops_what_is_unsure(run, tmp_path):
     (line,) = manage.prune(tmp_path)
     assert line.startswith(f"{TARGET}/w4_1024cte: it is unsure: other programs used 1.00 cores")
     assert log.read(tmp_path / TARGET).entries == ()
-
-
-@pytest.mark.parametrize("keep", [False, True])
-def test_trials_are_kept_where_that_is_asked_for(run, tmp_path, keep):
-    record = run(keep_trials=keep)
-    kept = tmp_path / TARGET / KEPT / "w4_1024cte.jsonl"
-    assert kept.exists() == keep
-    assert not (tmp_path / TARGET / FOLDER / kept.name).exists()
-    if keep:
-        configs = {str(json.loads(line)["config"]) for line in kept.read_text().splitlines()}
-        assert len(configs) == record.trials

@@ -1,7 +1,6 @@
 """The journal of an unfinished session: a trial is on the disk before it is reported."""
 
 import errno
-import json
 import os
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 from te_select import TuningError
 from te_select.tuning import journal as module
-from te_select.tuning.journal import FOLDER, KEPT, Journal, Trial, config_key
+from te_select.tuning.journal import FOLDER, Journal, Trial, config_key
 
 TRIAL = Trial({"unroll": 4}, 1e-3)
 
@@ -82,7 +81,7 @@ def test_trial_goes_to_a_file_of_its_own(journal, tmp_path, kind):
     assert precious.read_bytes() == b""
 
 
-def test_journal_that_cannot_be_removed_is_an_error_of_tuning(journal):
+def test_journal_that_cannot_be_ended_is_an_error_of_tuning(journal):
     journal.path.mkdir()
     with pytest.raises(TuningError, match=r"w4_8c\.jsonl cannot be written"):
         journal.close()
@@ -139,17 +138,16 @@ def test_trials_of_a_workload_that_is_done_are_forgotten(tmp_path):
         each.append(Trial({"unroll": 1}, 1e-3))
     journals[0].close()
     assert [len(each.read()) for each in journals] == [0, 1]
-    journals[0].close()
 
 
-def test_trial_is_kept_once_though_a_session_was_killed(journal):
-    """It was killed between keeping the trials and removing the journal."""
+def test_trials_of_the_last_session_that_is_done_are_known(journal, tmp_path):
+    assert journal.of_last_session() == []
     journal.append(TRIAL)
-    left = journal.path.read_bytes()
-    journal.close(keep=True)
-    journal.path.write_bytes(left)
+    assert journal.of_last_session() == []
+    journal.close()
+    other = Journal(tmp_path, "w4_8c", {"tvm": "1", "cond": "rare"})
+    other.append(Trial({"unroll": 2}, 3e-3))
+    other.close()
     journal.append(Trial({"unroll": 8}, 2e-3))
-    journal.close(keep=True)
-    kept = (journal.folder.parent / KEPT / journal.path.name).read_text().splitlines()
-    assert [json.loads(line)["config"] for line in kept] == [{"unroll": 4}, {"unroll": 8}]
-    assert not journal.path.exists()
+    assert journal.of_last_session() == [TRIAL]
+    assert list(journal.read()) == [config_key({"unroll": 8})]

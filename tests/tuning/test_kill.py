@@ -12,6 +12,7 @@ from te_select.records import log
 from tests.support import models
 from tests.support.cli import run_json
 from tests.support.programs import output
+from tests.support.tuning_records import unfinished
 
 pytest.importorskip("onnx")
 pytestmark = pytest.mark.slow
@@ -36,9 +37,9 @@ def model(tmp_path, nodes):
 
 
 def found(folder):
-    """What a session leaves: the records with their trials, and no journal."""
+    """What a session leaves: the records with their trials, and the journals that are not ended."""
     entries = log.read(folder / TARGET).entries
-    left = [path for path in (folder / TARGET).glob("trials/*.jsonl")]
+    left = unfinished(folder / TARGET / "trials")
     return {entry.key: entry.session["trials"] for entry in entries}, left
 
 

@@ -28,6 +28,7 @@ from te_select.tuning.session import Session
 from te_select.tuning.space import Space
 from te_select.tuning.trials import UntunableError, wins
 from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
+from tests.support.tuning_records import unfinished
 
 TARGET = "x86-64-v4"
 V4 = resolve(TARGET)
@@ -50,10 +51,6 @@ def run(tmp_path, monkeypatch):
 
 def default_of(workload):
     return cpu.default_config(access_pattern(workload), V4.tvm)
-
-
-def trials_in(folder):
-    return [path for path in (folder / FOLDER).glob("*.jsonl")]
 
 
 def test_default_is_trial_0_and_the_fastest_is_recorded(run):
@@ -138,13 +135,13 @@ def test_failing_default_ends_the_workload_until_next_time(run):
 def test_interrupted_session_goes_on_where_it_was(run):
     with pytest.raises(KeyboardInterrupt):
         run(BIG, FakeMeasurer(stop_after=25), trials=40)
-    assert len(trials_in(run.folder)) == 1
+    assert len(unfinished(run.folder / FOLDER)) == 1
     first = run.measurer.measured
     record = run(BIG, trials=40)
     assert record.trials == 40
     assert len(run.measurer.measured) == 16  # the default is measured anew
     assert not any(candidate in first for candidate in run.measurer.measured[1:])
-    assert trials_in(run.folder) == []
+    assert unfinished(run.folder / FOLDER) == []
 
 
 def test_resumed_session_measures_what_a_whole_one_does(run, tmp_path):
@@ -253,7 +250,7 @@ def test_sizes_that_are_none_are_an_argument_error(run, sizes):
         ({"density": 101}, "density is 101; expected 0 to 100"),
         ({"density": "x"}, "density is 'x'"),
         ({"block": 0}, "block is 0; expected an int of at least 1"),
-        ({"cond_file": "nix.npy"}, "'nix.npy' is no file"),
+        ({"cond_file": "nix.npy"}, "nix.npy cannot be read: No such file"),
         ({"cond_file": "nix.npy", "block": 2}, "leave density and block out"),
         ({"sizes": {"n": (2, 1)}}, "n=2:1"),
         (

@@ -19,6 +19,7 @@ from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import tvm_ffi
 
@@ -68,19 +69,7 @@ VARIABLE = "TE_SELECT_PROFILE"
 
 @dataclass(frozen=True)
 class Comparison:
-    """One choice at one size.
-
-    Parameters
-    ----------
-    decision
-        The decision, in words.
-    threads
-        How many threads.
-    bytes
-        Bytes moved; bytes of output if little is read.
-    ratio
-        How many times as fast the second way is.
-    """
+    """How many times as fast the second way is, at bytes moved, or of output if little is read."""
 
     decision: str
     threads: int
@@ -139,21 +128,16 @@ def measure(
         Called with the number of finished steps and the number of all steps.
     rounds
         How many turns each way of a comparison gets.
-
-    Returns
-    -------
-    Measured
-        The profile, and the measurements behind it.
     """
-    threads = int(current.machine["threads"])
-    decisions = dict(current.decisions)
+    threads, decisions = int(current.machine["threads"]), dict(current.decisions)
+    stream, fill = current.past_the_cache.values()
+    is_late = decisions["fill_reads"] > ROWS_READ
     now = {
         "one thread": min(NEVER, decisions["stream_per_thread"] + decisions["stream_per_l3"]),
-        "stream": current.past_the_cache["stores_past_the_cache"],
-        "fill": current.past_the_cache["fills_past_the_cache"],
+        "stream": stream,
+        "fill": fill,
+        "rows": fill if is_late else stream // 2,
     }
-    is_late = decisions["fill_reads"] > ROWS_READ
-    now["rows"] = now["fill"] if is_late else now["stream"] // 2
     if threads > 1:
         now[SECOND] = 2 * decisions["bytes_per_thread"]
     bench = Bench(threads, rounds)
@@ -175,19 +159,17 @@ def measure(
     if "rows" not in unsure:
         is_late = 2 * found["rows"] > UNSURE * found["stream"]
         decisions["fill_reads"] = SOME_READS if is_late else FEW_READS
-    fill = max(found["fill"], found["rows"]) if is_late else found["fill"]
     alone, several = found["one thread"], found["stream"]
-    if "stream" not in unsure and (alone, several) != (now["one thread"], now["stream"]):
+    if "stream" not in unsure and (alone, several) != (now["one thread"], stream):
         decisions |= shares("stream", alone, several, current.machine)
-    if fill != now["fill"]:
-        decisions |= shares("fill", fill // threads, fill, current.machine)
+    late = max(found["fill"], found["rows"]) if is_late else found["fill"]
+    if late != fill:
+        decisions |= shares("fill", late // threads, late, current.machine)
     if threads > 1:
         decisions["bytes_per_thread"] = found[SECOND] // 2
     step(2, STEPS)
     *random, blocks = bench.skipping()
-    decisions["skip"] = 2 if min(random) > 1 / CLEAR else 0
-    if not decisions["skip"] and blocks > CLEAR:
-        decisions["skip"] = 1
+    decisions["skip"] = 2 if min(random) > 1 / CLEAR else int(blocks > CLEAR)
     step(3, STEPS)
     walk = bench.backwards()
     if not 1 / CLEAR < walk < CLEAR:
@@ -199,12 +181,8 @@ def measure(
 def measure_if_reasoned() -> str:
     """Measure and keep the profile if it is only reasoned, and the machine is idle.
 
-    Libraries that are loaded from then on use it.
-
-    Returns
-    -------
-    str
-        What was done, or why nothing was, in one line; empty if the profile is a measured one.
+    Libraries that are loaded from then on use it. Says in one line what was done, or why nothing
+    was; nothing if the profile is a measured one.
     """
     current = of_this_machine()
     if not current.advice:
@@ -306,13 +284,8 @@ class Bench:
             path = folder / "copy.so"
             path.write_bytes(self._image)
             module = tvm_ffi.load_module(str(path))
-        before = os.environ.get(VARIABLE)
-        os.environ[VARIABLE] = text
-        try:
+        with mock.patch.dict(os.environ, {VARIABLE: text}):
             module[LOCATOR]()  # its first use, at which it reads the variable
-        finally:
-            del os.environ[VARIABLE]
-            os.environ |= {} if before is None else {VARIABLE: before}
         return module
 
     def call(self, workload: Workload, operands: Operands, decisions: Mapping[str, int]) -> Call:

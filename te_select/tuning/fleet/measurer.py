@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +135,7 @@ class FleetMeasurer(Measurer):
         except BaseException:  # abandoned, interrupted, or no server is left
             self._over = True
             threads.shutdown(wait=False, cancel_futures=True)
-            end = time.monotonic() + GRACE_SECONDS
-            while any(future.running() for future in futures) and time.monotonic() < end:
-                time.sleep(0.01)
+            wait([future for future in futures if future.running()], GRACE_SECONDS)
             for server in self._servers:
                 if server.is_at_work:  # a client that dies as it connects takes it along
                     server.interrupt()

@@ -35,7 +35,8 @@ def servers(address: Address, key: str) -> int:
         "measures; none has registered under any key"
     )
     raise TuningError(
-        f"no server has the key {key!r} at the RPC tracker {_named(address)}; expected {expected}"
+        f"no server has the key {key!r} at the RPC tracker {address[0]}:{address[1]}; expected "
+        f"{expected}"
     )
 
 
@@ -60,12 +61,7 @@ def ask(address: Address, *request: Any, seconds: float | None = ANSWER_SECONDS)
             raise ValueError(f"it answered {code!r}")
     except (OSError, ValueError, TypeError, struct.error) as error:
         raise TuningError(
-            f"the RPC tracker {_named(address)} does not answer: {error}; expected "
+            f"the RPC tracker {address[0]}:{address[1]} does not answer: {error}; expected "
             "python -m tvm.exec.rpc_tracker to run there"
         ) from error
     return value
-
-
-def _named(address: Address) -> str:
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

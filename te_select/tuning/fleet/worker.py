@@ -22,7 +22,14 @@ from te_select.runtime.artifact import stored
 from te_select.runtime.call.cpu import features
 from te_select.timing.cores import Load
 from te_select.timing.operands import Mask
-from te_select.timing.rounds import SHORTEST_SAMPLE, WARM_UP, Timing, enough, sample_in_turns
+from te_select.timing.rounds import (
+    FEWEST,
+    SHORTEST_SAMPLE,
+    WARM_UP,
+    Timing,
+    repeats_for,
+    sample_in_turns,
+)
 from te_select.tuning.fleet.tracker import Address, free_server
 from te_select.tuning.measuring import run_worker
 from te_select.tuning.measuring.problem import Problem
@@ -30,9 +37,8 @@ from te_select.tuning.measuring.serve import reason
 from te_select.verify.guarded import FILL
 from te_select.verify.reference import bits
 
-_ESTIMATES = 3  # calls; the fastest decides how many calls make a sample
-_Timer = Callable[[int, int], Sequence[float]]
-"""``(calls per sample, samples)`` to seconds per call, by sample."""
+_Timer = Callable[[int], float]
+"""Seconds per call of a number of calls."""
 
 
 class Worker(run_worker.Worker):
@@ -84,25 +90,22 @@ class Worker(run_worker.Worker):
                 return {"lost": reason(error)}
             return {"failure": f"the run took longer than {limit:g} s"}
 
-    def time(self, timer: _Timer) -> Timing:
+    def time(self, seconds: _Timer) -> Timing:
         """Time a kernel."""
-        once = _once(timer)
-        timer(math.ceil(WARM_UP / once), 1)
-        repeats = math.ceil(SHORTEST_SAMPLE / once)
-        samples = next(n for n in itertools.count(1) if enough(n, n * repeats * once))
-        return Timing(tuple(timer(repeats, samples)))
+        return self.take_turns({"alone": seconds}, FEWEST)["alone"]
 
     def take_turns(self, timers: Mapping[str, _Timer], rounds: int) -> Mapping[str, Timing]:
         """Time kernels in turns."""
 
-        def sample(timer: _Timer, once: float) -> float:
-            timer(math.ceil(WARM_UP / once), 1)
-            return timer(math.ceil(SHORTEST_SAMPLE / once), 1)[0]
+        def sample(seconds: _Timer, repeats: int) -> float:
+            seconds(math.ceil(repeats * WARM_UP / SHORTEST_SAMPLE))
+            return seconds(repeats)
 
-        turns = {
-            name: functools.partial(sample, each, _once(each)) for name, each in timers.items()
+        samples = {
+            name: functools.partial(sample, each, repeats_for(each, SHORTEST_SAMPLE))
+            for name, each in timers.items()
         }
-        return sample_in_turns(turns, rounds)
+        return sample_in_turns(samples, rounds)
 
     def _load(self) -> Load:
         """The load of the server up to now; its session's process measures."""
@@ -148,16 +151,8 @@ class Worker(run_worker.Worker):
             place = ",".join(str(int(i)) for i in index)
             raise TuningError(f"computed wrong bits: out[{place}] is not what NumPy selects")
 
-        def timer(number: int, repeat: int) -> list[float]:
-            evaluator = module.time_evaluator(
-                symbol, self._session.cpu(), number=number, repeat=repeat
-            )
-            results = evaluator(given["cond"], then, else_, out).results
-            return [max(float(seconds), 1e-9) for seconds in results]
+        def seconds(calls: int) -> float:
+            timed = module.time_evaluator(symbol, self._session.cpu(), number=calls, repeat=1)
+            return max(float(timed(given["cond"], then, else_, out).mean), 1e-9)
 
-        return timer, self
-
-
-def _once(timer: _Timer) -> float:
-    """Seconds of the fastest of some calls."""
-    return min(timer(1, _ESTIMATES))
+        return seconds, self

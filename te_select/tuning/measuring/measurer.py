@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import queue
 import shutil
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import islice
@@ -28,7 +29,7 @@ PREPARE_SECONDS = 60.0
 PREPARE_BYTES_PER_SECOND = 20e6  # a tenth of what a loaded machine was seen to make operands at
 
 
-class Measurer(ABC):
+class Measurer(contextlib.AbstractContextManager["Measurer"]):
     """Compiles candidates in processes of their own, compares them with NumPy, and times them.
 
     Use it as a context manager, or call `close`. The processes that it starts end with this one.
@@ -172,9 +173,6 @@ class Measurer(ABC):
         finally:
             self._idle.put(worker)
         return Measurement(candidate, None, failure) if failure else Built(candidate, path)
-
-    def __enter__(self) -> Measurer:
-        return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()

@@ -71,7 +71,6 @@ class Worker:
         TuningError
             If no worker can be started, or it has no room for temporary files.
         """
-        seconds = min(seconds, LONGEST)
         self.start()
         try:
             with contextlib.suppress(OSError):  # the answer will say why it died
@@ -91,10 +90,8 @@ class Worker:
             return
         try:
             self._answer(STARTUP_SECONDS)
-        except BaseException as error:
+        except WorkerError as error:
             self.kill()
-            if not isinstance(error, WorkerError):
-                raise
             raise TuningError(f"a worker ({self.module}) cannot be started: {error}") from error
         self._is_ready = True
 

@@ -107,7 +107,10 @@ def test_logs_find_a_record_with_the_workload_of_another(found, monkeypatch):
         whole = read(folder)
         if not whole.damaged:
             return whole
-        entries = (dataclasses.replace(whole.entries[0], workload="other"), *whole.entries[1:])
+        entries = (
+            dataclasses.replace(whole.entries[0], workload=te_select.Workload((3,), (3,), (3,))),
+            *whole.entries[1:],
+        )
         return dataclasses.replace(whole, entries=entries)
 
     monkeypatch.setattr(log, "read", mixed)

@@ -6,7 +6,7 @@ import pytest
 
 from te_select.numpy_where.kernels import key
 from te_select.records import folders
-from te_select.records.folders import RECORDS, SESSIONS
+from te_select.records.folders import SESSIONS
 
 
 @pytest.fixture
@@ -17,10 +17,9 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folders.user_folder()
 
 
-def write(folder: Path, text: str, session: str = "") -> None:
+def write(folder: Path, text: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / RECORDS).write_text(text)
-    (folder / SESSIONS).write_text(session)
+    (folder / SESSIONS).write_text(text)
 
 
 def test_every_change_of_a_record_is_another_name(own: Path) -> None:
@@ -37,8 +36,8 @@ def test_every_change_of_a_record_is_another_name(own: Path) -> None:
 
 def test_outcome_that_is_unsure_makes_no_other_name(own: Path) -> None:
     names = [key.entry("w4")]
-    for said in ('{"unsure": "noise", "target": "{}"}', '{"unsure": "", "target": "{}"}', "{}"):
-        write(own / "where" / "znver5", "", said)
+    for said in ('{"unsure": "noise"}', '{"unsure": "the rounds lay 80% apart"}', "{}"):
+        write(own / "where" / "znver5", said)
         names.append(key.entry("w4"))
     assert names[0] == names[1] == names[2] != names[3]
 
@@ -57,5 +56,5 @@ def test_name_needs_no_home(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_logs_that_cannot_be_read_are_left_to_the_build(own: Path) -> None:
     before = key.entry("w4")
-    (own / "where" / "znver5" / RECORDS).mkdir(parents=True)
+    (own / "where" / "znver5" / SESSIONS).mkdir(parents=True)
     assert key.entry("w4") == before

@@ -145,7 +145,8 @@ def test_new_record_of_the_family_leads_to_a_new_build(tmp_path):
     from te_select.backends.targets import resolve
     from te_select.compiler.family import config_of
     from te_select.operator import family
-    from te_select.records import metaschedule, store
+    from te_select.records import store
+    from tests.support import tuning_records
 
     folder, native = tmp_path / "cold", resolve("native")
     data = {"XDG_DATA_HOME": str(tmp_path / "data")}
@@ -153,7 +154,7 @@ def test_new_record_of_the_family_leads_to_a_new_build(tmp_path):
     assert not use(folder, **data)["tvm"]
     member = family.kernels()["w4 n:ct"]
     config = config_of(member, native, {"vector_bytes": 16})
-    record = metaschedule.entry(family.typical(member), native, config, 1e-6, {})
+    record = tuning_records.record(family.typical(member), native, config, 1e-6)
     logs = tmp_path / "data" / "te-select" / "tuning_logs" / "where" / native.records
     (before,) = folder.glob("te_select-where_*")
     store.put(logs, [record])

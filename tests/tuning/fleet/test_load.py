@@ -50,9 +50,9 @@ def test_answer_has_the_load_of_the_server_while_a_job_ran(rounds, monkeypatch):
     probe, remote = Probe(), worker.Worker()
     monkeypatch.setattr(remote, "_probe", probe)
 
-    def timer(_number: int, repeat: int) -> list[float]:
+    def timer(_number: int) -> float:
         probe.asked.append("time")
-        return [1.0] * repeat
+        return 1.0
 
     def checked(_path: Path) -> Any:
         probe.asked.append("check")
