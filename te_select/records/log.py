@@ -130,14 +130,14 @@ class Log:
 
 
 def made(workload: Workload, target: ResolvedTarget, found: Mapping[str, Any]) -> Entry:
-    """Make the record of a workload of int dims; ``found`` has the config, the time and the rest."""
+    """Make the record of a workload of int dims; ``found`` has its config, time and the rest."""
     session = {
         "record": access_pattern(workload).key,
         "workload": workload.to_json(),
         "target": json.dumps(json.loads(str(target.tvm)), sort_keys=True),
         **found,
     }
-    return _entry(fields.parse(json.dumps(session | {"digest": _digest(session)})))
+    return _entry(json.loads(json.dumps(session | {"digest": _digest(session)})))
 
 
 def read(folder: Path) -> Log:

@@ -185,19 +185,10 @@ class Session(contextlib.AbstractContextManager["Session"]):
             unsure = doubt.reasons(busy, spread, of_default.median / its.median if won else 1.0)
             if not won or unsure:
                 best, its = self._default(task), of_default
-            record = Record(
-                asdict(best),
-                its.median,
-                of_default.median,
-                len(trials),
-                sum(trial.seconds is None for trial in trials),
-                f"{self.folder.name}/{access_pattern(task.sized).key}",
-                task.sized,
-                busy,
-                spread,
-                unsure,
-                **task.conditions,
-            )
+            failed = sum(trial.seconds is None for trial in trials)
+            found = asdict(best), its.median, of_default.median, len(trials), failed
+            name = f"{self.folder.name}/{access_pattern(task.sized).key}"
+            record = Record(*found, name, task.sized, busy, spread, unsure, **task.conditions)
             if not only or not record.default_won:
                 told = said(record) | self._provenance(task)
                 store.put(self.folder, [log.made(task.sized, self.target, told)])

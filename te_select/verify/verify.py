@@ -136,7 +136,7 @@ def dim_sizes(workload: Workload) -> list[dict[str, int]]:
 def _check(kernel: Any, operands: Operands, check: str) -> str:
     """Run one check; what is wrong, or nothing."""
     for place in CHECKS[check](operands):
-        message = _run(kernel, operands)
+        message = run(kernel, operands)
         if message:
             return f"{message}, if {place}" if place else message
         if place and not operands.selected:
@@ -144,7 +144,8 @@ def _check(kernel: Any, operands: Operands, check: str) -> str:
     return ""
 
 
-def _run(kernel: Any, operands: Operands) -> str:
+def run(kernel: Any, operands: Operands) -> str:
+    """Run a kernel once; what is wrong with it, in one line, or nothing."""
     buffer = operands.buffers["out"]
     buffer.fill()
     *inputs, _ = operands.arrays()
@@ -161,7 +162,8 @@ def _run(kernel: Any, operands: Operands) -> str:
         return "bytes outside out were written"
     if operands.selected and out.tobytes() == operands.selected:
         return ""
-    return first_difference(out, *placed(operands.workload, *inputs))
+    difference = first_difference(out, *placed(operands.workload, *inputs))
+    return difference or ("operands were changed" if operands.selected else "")
 
 
 def _bounds(kernel: Any, sets: Sequence[dict[str, int]], seed: int) -> CheckResult:

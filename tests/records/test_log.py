@@ -142,7 +142,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("change", EDITS)
-def test_moved_lines_are_the_same_records_and_a_write_mends_the_rest(tmp_path, change):
+def test_moved_lines_are_the_same_records_and_a_write_mends_all(tmp_path, change):
     made = [make(each) for each in map(flat, range(100, 100 + COUNT))]
     folder = tmp_path / "logs" / V4.name
     store.put(folder, made)

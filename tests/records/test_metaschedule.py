@@ -33,7 +33,7 @@ def test_record_rebuilds_exactly_the_function_that_was_measured(workload, tmp_pa
         assert cpu.config_from(entry.knobs) == config == cpu.config_of(replayed)
 
 
-def test_records_that_this_tvm_does_not_take_are_not_in_its_files(tmp_path, entries):
+def test_records_that_this_tvm_cannot_take_are_not_in_its_files(tmp_path, entries):
     store.put(tmp_path, [entries[0], of_another_tvm(entries[1])])
     database = ms.database.JSONDatabase(work_dir=str(tmp_path))
     assert len(database.get_all_tuning_records()) == 1

@@ -271,7 +271,7 @@ def test_workload_is_tuned_from_the_shell_beside_the_roof(tmp_path, workers):
 
 
 def test_kernel_that_computes_wrong_bits_is_never_recorded(tmp_path, workers):
-    with pytest.raises(UntunableError, match="default config failed: computed wrong bits"):
+    with pytest.raises(UntunableError, match=r"default config failed: out\["):
         te_select.tune(flat(70, "float64"), TARGET, tuning_logs=tmp_path, trials=2, jobs=1)
     assert log.read(tmp_path / FOLDER).entries == ()
 

@@ -115,14 +115,14 @@ class Worker(run_worker.Worker):
     def _hold(self, problem: Problem) -> None:
         self._inputs = {}
         self._shape = tuple(map(int, problem.workload.out_shape)) or (1,)
+        cpu, expected = self._session.cpu(), problem.expected()
         arrays = {
             "cond": problem.cond.view(np.uint8),
             "checked_cond": problem.checked_cond.view(np.uint8),
             "then": bits(problem.then),
             "else_": bits(problem.else_),
-            "expected": problem.expected,
+            "expected": expected,
         }
-        cpu, expected = self._session.cpu(), problem.expected
         self._inputs = {name: runtime.tensor(array, device=cpu) for name, array in arrays.items()}
         self._inputs["out"] = runtime.empty(expected.shape, str(expected.dtype), cpu)
 
@@ -149,7 +149,7 @@ class Worker(run_worker.Worker):
         if at >= 0:
             index = np.unravel_index(at // workload.element.width, self._shape)
             place = ",".join(str(int(i)) for i in index)
-            raise TuningError(f"computed wrong bits: out[{place}] is not what NumPy selects")
+            raise TuningError(f"out[{place}] is not what NumPy selects")
 
         def seconds(calls: int) -> float:
             timed = module.time_evaluator(symbol, self._session.cpu(), number=calls, repeat=1)

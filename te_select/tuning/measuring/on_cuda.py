@@ -46,10 +46,8 @@ class Cuda:
         except driver.CudaError as error:
             raise TuningError(f"the operands cannot be put on the device: {error}") from error
 
-    def check(self, kernel: Kernel) -> str:
+    def check(self, kernel: CudaKernel) -> str:
         """Compare a kernel with NumPy, bit for bit."""
-        if not isinstance(kernel, CudaKernel):
-            raise TuningError(f"{kernel!r} is for no CUDA device")
         return self._problem.check(OnDevice(kernel))
 
     def time(self, kernel: Kernel) -> Timing:

@@ -97,8 +97,8 @@ def test_faulty_candidate_fails_and_the_next_is_measured(bad_measurer):
         "crash": "the run crashed (Segmentation fault)",
         "abort": "the run crashed (Aborted)",
         "hang": "the run took longer than 4 s",
-        "nothing": "computed wrong bits: out[0,0] is 0xa5a5a5a5, NumPy selects",
-        "outside": "wrote outside out",
+        "nothing": "out[0,0] is 0xa5a5a5a5, NumPy selects",
+        "outside": "bytes outside out were written",
         "build crash": "the build crashed (Segmentation fault)",
         "build hang": "the build took longer than 4 s",
         "build memory": "MemoryError",
@@ -206,11 +206,8 @@ def test_worker_that_died_between_two_candidates_is_replaced(measurer):
 
 
 def test_workloads_that_cannot_be_run_are_failures(measurer):
-    huge = Workload((1,), (1 << 36,), ())
-    named = Workload(("n",), ("n",), ())
-    found = {one.candidate.workload: one for one in measurer.measure(map(candidate, (huge, named)))}
-    assert "GiB of memory are available" in found[huge].failure
-    assert "named dims n" in found[named].failure
+    (found,) = measurer.measure([candidate(Workload((1,), (1 << 36,), ()))])
+    assert "GiB of memory are available" in found.failure
 
 
 def test_worker_that_cannot_be_started_is_an_error(monkeypatch):

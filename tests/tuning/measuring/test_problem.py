@@ -69,7 +69,7 @@ def test_expected_is_what_numpy_selects(dtype):
     ):
         made = Problem(workload)
         want = s.expected(workload, made.checked_cond, made.then, made.else_)
-        assert made.expected.tobytes() == want.tobytes()
+        assert made.expected().tobytes() == want.tobytes()
 
 
 def test_one_wrong_bit_is_found(made):
@@ -78,12 +78,12 @@ def test_one_wrong_bit_is_found(made):
         out.view("u4")[63, 499] ^= 1
 
     assert made.check(right(made)) == ""
-    assert made.check(wrong).startswith("computed wrong bits: out[63,499]")
+    assert made.check(wrong).startswith("out[63,499]")
 
 
 def test_what_a_candidate_before_it_wrote_does_not_help(made):
     assert made.check(right(made)) == ""
-    assert made.check(lambda *_, **__: None).startswith("computed wrong bits: out[0,0] is 0xa5a5a5")
+    assert made.check(lambda *_, **__: None).startswith("out[0,0] is 0xa5a5a5")
 
 
 @pytest.mark.parametrize("place", [-1, -GUARD, 0, GUARD - 1])
@@ -93,9 +93,9 @@ def test_byte_outside_the_output_is_found(made, place):
 
     def stray(cond, then, else_, out):
         right(made)(cond, then, else_, out)
-        made._out_memory.memory[at] ^= 1
+        made._operands.buffers["out"].memory[at] ^= 1
 
-    assert made.check(stray) == "wrote outside out"
+    assert made.check(stray) == "bytes outside out were written"
 
 
 def test_operands_that_a_candidate_changed_are_found():
@@ -106,16 +106,15 @@ def test_operands_that_a_candidate_changed_are_found():
         cond, then, else_ = (np.asarray(each) for each in (cond, then, else_))
         out.view("u4")[...] = np.where(cond.view("u1") != 0, then.view("u4"), else_.view("u4"))
 
-    assert made.check(greedy) == "changed its operands"
+    assert made.check(greedy) == "operands were changed"
 
 
 def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
-    assert memory_needed(W) == 2 * 64 + 4 * (64 * 500 + 1 + 2 * 64 * 500)
+    assert memory_needed(W) == 2 * 64 + 4 * (64 * 500 + 1 + 3 * 64 * 500)
     monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W) - 1)
     assert "GiB of memory are available" in problem.refusal(W)
     monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W))
     assert problem.refusal(W) == ""
-    assert "named dims n; expected ints" in problem.refusal(Workload(("n",), ("n",), ("n",)))
 
 
 def test_memory_is_what_the_system_or_a_group_still_gives(tmp_path, monkeypatch):
