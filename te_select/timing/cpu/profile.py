@@ -218,11 +218,8 @@ def crossover(ratio: Callable[[int], float], sizes: Sequence[int], current: int)
         The size that is used so far. It stays unless the next size below it or one of the next two
         from it on is clearly against it.
 
-    Returns
-    -------
-    int
-        Bytes, between two sizes where the logarithm of the ratio is 0; `NEVER` for never. It is not
-        less than the least size: what is faster below that was not measured.
+    It lies between two sizes, where the logarithm of the ratio is 0; `NEVER` for never. It is not
+    less than the least size: what is faster below that was not measured.
     """
     ratio = functools.cache(ratio)
     first = bisect.bisect_left(sizes, current)
