@@ -186,9 +186,10 @@ class Session(contextlib.AbstractContextManager["Session"]):
             if not won or unsure:
                 best, its = self._default(task), of_default
             failed = sum(trial.seconds is None for trial in trials)
-            found = asdict(best), its.median, of_default.median, len(trials), failed
+            timed = asdict(best), its.median, of_default.median, len(trials), failed
             name = f"{self.folder.name}/{access_pattern(task.sized).key}"
-            record = Record(*found, name, task.sized, busy, spread, unsure, **task.conditions)
+            cond, sizes = task.conditions.values()
+            record = Record(*timed, name, task.sized, busy, spread, unsure, cond, sizes)
             if not only or not record.default_won:
                 told = said(record) | self._provenance(task)
                 store.put(self.folder, [log.made(task.sized, self.target, told)])

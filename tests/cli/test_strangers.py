@@ -13,7 +13,7 @@ import pytest
 import te_select
 from te_select.backends.programs import c_compiler
 from te_select.records import store
-from te_select.records.folders import FILES
+from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import cache, embedded, stored
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
@@ -63,7 +63,7 @@ def as_logs(*words: str):
     def call(path: Path) -> None:
         folder = path.parent / "logs" / "x86-64-v3"
         folder.mkdir(parents=True)
-        for name in (*FILES, "mask.so"):
+        for name in (SESSIONS, WORKLOADS, RECORDS, "mask.so"):
             shutil.copy(path, folder / name)
         mine = str(path.parent / "mine")
         run(*(w.format(theirs=folder.parent, mine=mine) for w in words))

@@ -37,7 +37,6 @@ def test_named_extent_is_near_to_every_size():
          "2.00 times as fast as the default, the best of 9 configs"),
         (1e-3, {"default_seconds": 1e-3, "trials": 9}, "the default was the best of 9 configs"),
         (1e-3, {"default_seconds": 1e-3, "trials": 9, "unsure": "noise"}, "unsure: noise"),
-        (1e-3, {"trials": 9}, ""),
     ],
 )  # fmt: skip
 def test_words_say_what_a_session_has_found(seconds, session, words):

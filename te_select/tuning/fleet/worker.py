@@ -20,16 +20,9 @@ from te_select.errors import SelectError, TuningError
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
 from te_select.runtime.call.cpu import features
+from te_select.timing import rounds
 from te_select.timing.cores import Load
 from te_select.timing.operands import Mask
-from te_select.timing.rounds import (
-    FEWEST,
-    SHORTEST_SAMPLE,
-    WARM_UP,
-    Timing,
-    repeats_for,
-    sample_in_turns,
-)
 from te_select.tuning.fleet.tracker import Address, free_server
 from te_select.tuning.measuring import run_worker
 from te_select.tuning.measuring.problem import Problem
@@ -76,13 +69,13 @@ class Worker(run_worker.Worker):
         except Exception as error:  # tvm's many kinds
             return {"lost": reason(error)}
 
-    def measure(self, paths: Sequence[Path], rounds: int | None, limit: float) -> dict[str, Any]:
+    def measure(self, paths: Sequence[Path], turns: int | None, limit: float) -> dict[str, Any]:
         """Check and time libraries as on this machine; ``"load"`` is the server's meanwhile."""
         ends = time.monotonic() + limit  # then the server ends the run
         try:
             self._probe["watch"](math.ceil(limit))
             begun = self._load()
-            answer = super().measure(paths, rounds, limit)
+            answer = super().measure(paths, turns, limit)
             self._probe["watch"](0)
             return answer | {"load": self._load().since(begun)}
         except Exception as error:  # tvm's many kinds
@@ -90,22 +83,22 @@ class Worker(run_worker.Worker):
                 return {"lost": reason(error)}
             return {"failure": f"the run took longer than {limit:g} s"}
 
-    def time(self, seconds: _Timer) -> Timing:
+    def time(self, seconds: _Timer) -> rounds.Timing:
         """Time a kernel."""
-        return self.take_turns({"alone": seconds}, FEWEST)["alone"]
+        return self.take_turns({"alone": seconds}, rounds.FEWEST)["alone"]
 
-    def take_turns(self, timers: Mapping[str, _Timer], rounds: int) -> Mapping[str, Timing]:
+    def take_turns(self, timers: Mapping[str, _Timer], turns: int) -> Mapping[str, rounds.Timing]:
         """Time kernels in turns."""
 
         def sample(seconds: _Timer, repeats: int) -> float:
-            seconds(math.ceil(repeats * WARM_UP / SHORTEST_SAMPLE))
+            seconds(math.ceil(repeats * rounds.WARM_UP / rounds.SHORTEST_SAMPLE))
             return seconds(repeats)
 
         samples = {
-            name: functools.partial(sample, each, repeats_for(each, SHORTEST_SAMPLE))
+            name: functools.partial(sample, each, rounds.repeats_for(each, rounds.SHORTEST_SAMPLE))
             for name, each in timers.items()
         }
-        return sample_in_turns(samples, rounds)
+        return rounds.sample_in_turns(samples, turns)
 
     def _load(self) -> Load:
         """The load of the server up to now; its session's process measures."""

@@ -32,7 +32,7 @@ class Worker:
             self._prepared = workload, mask
         return {}
 
-    def measure(self, paths: Sequence[Path], rounds: int | None, _limit: float) -> dict[str, Any]:
+    def measure(self, paths: Sequence[Path], turns: int | None, limit: float) -> dict[str, Any]:
         """Check libraries, and time those that are right: in turns, or one alone."""
         results: list[dict[str, Any]] = [{} for _ in paths]
         kernels = {}
@@ -43,10 +43,10 @@ class Worker:
                 raise
             except (ArtifactError, TuningError) as error:
                 results[number] = {"failure": reason(error)}
-        if rounds is None:
+        if turns is None:
             timed = {name: place.time(kernel) for name, kernel in kernels.items()}
         else:
-            timed = place.take_turns(kernels, rounds) if kernels else {}
+            timed = place.take_turns(kernels, turns) if kernels else {}
         for name, timing in timed.items():
             results[int(name)] = {"seconds": timing.seconds}
         return {"results": results}

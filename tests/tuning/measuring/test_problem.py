@@ -24,7 +24,7 @@ def made():
 
 def right(made):
     def kernel(cond, then, else_, out):
-        out.view("u4")[...] = made.expected
+        out.view("u4")[...] = made.expected()
 
     return kernel
 
@@ -43,7 +43,7 @@ def test_operands_hold_special_values_runs_and_random_bits():
     reference = np.where(
         made.checked_cond.view(np.uint8) != 0, made.then.view("u4"), made.else_.view("u4")
     )
-    assert np.array_equal(made.expected, reference)
+    assert np.array_equal(made.expected(), reference)
 
 
 def test_cond_of_the_timing_is_that_of_the_mask(tmp_path):
