@@ -8,7 +8,7 @@
 
 #include <cpuid.h>
 
-enum { EBX, ECX, EDX };
+enum { EBX = 1, ECX, EDX };
 enum { NO_STATE = 0, YMM = 0x6, ZMM = 0xe6 }; /* registers the system must save: bits of XCR0 */
 
 /* The names of bits of a register. */
@@ -42,12 +42,12 @@ static uint32_t saved_state(void) {
 
 int te_select_cpu_has(const char* name) {
   for (unsigned i = 0; i < 32 * sizeof(features) / sizeof(*features); ++i) {
-    uint32_t a, b, c, d, leaf = features[i / 32].leaf, state = features[i / 32].state;
+    uint32_t found[4], leaf = features[i / 32].leaf, state = features[i / 32].state;
     const char* here = features[i / 32].names[i % 32];
     if (!here || strcmp(here, name)) continue;
-    if (!__get_cpuid_count(leaf, 0, &a, &b, &c, &d) || (saved_state() & state) != state) return 0;
-    int reg = features[i / 32].reg;
-    return (reg == EBX ? b : reg == ECX ? c : d) >> i % 32 & 1;
+    return (saved_state() & state) == state &&
+           __get_cpuid_count(leaf, 0, &found[0], &found[EBX], &found[ECX], &found[EDX]) &&
+           found[features[i / 32].reg] >> i % 32 & 1;
   }
   return 0;
 }

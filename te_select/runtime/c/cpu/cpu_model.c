@@ -9,11 +9,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#endif
 
 enum { DATA = 1, UNIFIED = 3 };
 
-#if defined(__x86_64__)
 /* Leaf 4 of Intel and leaf 0x8000001D of AMD have the same form: one cache for each index. */
 static void read_caches(te_select_machine* machine, uint32_t leaf) {
   for (uint32_t i = 0; i < 16; ++i) {

@@ -28,23 +28,22 @@ static void list_levels(const te_select_library* library, const char* asked, cha
 
 const char* te_select_choose_level(const te_select_library* library, int32_t* level, char* why,
                                    size_t size) {
-  int32_t first = 0, end = library->num_levels;
-  const char* asked = end > 1 ? getenv("TE_SELECT_LEVEL") : NULL;
+  const char* asked = library->num_levels > 1 ? getenv("TE_SELECT_LEVEL") : NULL;
+  if (!asked) asked = "";
+  int32_t lowest = -1; /* of those that may be taken */
   *level = -1;
-  if (asked && *asked) {
-    while (first < end && strcmp(library->levels[first].name, asked)) ++first;
-    if (first == end) {
-      list_levels(library, asked, why, size);
-      return "ValueError";
-    }
-    end = first + 1;
-  }
-  for (int32_t i = first; i < end; ++i) {
+  for (int32_t i = 0; i < library->num_levels; ++i) {
+    if (*asked && strcmp(library->levels[i].name, asked)) continue;
+    if (lowest < 0) lowest = i;
     if (!lacking(&library->levels[i])) *level = i;
   }
   if (*level >= 0) return NULL;
+  if (lowest < 0) {
+    list_levels(library, asked, why, size);
+    return "ValueError";
+  }
   snprintf(why, size, "%s %s, and this CPU lacks %s",
-           asked && *asked ? "TE_SELECT_LEVEL is" : "the library was compiled for",
-           library->levels[first].name, lacking(&library->levels[first]));
+           *asked ? "TE_SELECT_LEVEL is" : "the library was compiled for",
+           library->levels[lowest].name, lacking(&library->levels[lowest]));
   return "RuntimeError";
 }

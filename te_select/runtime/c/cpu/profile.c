@@ -180,13 +180,13 @@ static void find_user_file(te_select_machine* m) {
 /* Takes the user's file for this machine. If one line is wrong, the whole file is ignored. */
 static void take_file(te_select_machine* m) {
   struct stat status;
-  FILE* file = NULL;
   if (stat(m->file, &status)) return;
   if (!S_ISREG(status.st_mode) || status.st_size > FILE_BYTES) { /* a pipe would be waited for */
     strcpy(m->file_problem, "it is no regular file of at most 64 KB");
     return;
   }
-  if (!(file = fopen(m->file, "re"))) return;
+  FILE* file = fopen(m->file, "re");
+  if (!file) return;
   te_select_decisions found = m->decisions;
   char* line = NULL;
   size_t room = 0;

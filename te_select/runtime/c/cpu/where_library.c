@@ -86,7 +86,8 @@ static const te_select_kernel any_shapes = {.name = "where"};
 static const char* const names[] = {"cond", "x", "y", "out"};
 static const te_select_request where = {&any_shapes, TE_SELECT_STRICT, names};
 
-static int check(const DLTensor* t, int operand, DLDataType type) {
+/* Checks a tensor and finds its strides in bytes. One without strides is compact. */
+static int take(const DLTensor* t, int operand, DLDataType type, int64_t* strides) {
   DLDeviceType device = t->device.device_type;
   if (device != kDLCPU && device != kDLCUDAHost && device != kDLROCMHost) {
     return te_select_fail(&where, operand, "ValueError", "is not in memory of the CPU");
@@ -94,18 +95,13 @@ static int check(const DLTensor* t, int operand, DLDataType type) {
   if (t->ndim < 0 || t->ndim > TE_SELECT_WHERE_RANK || (t->ndim && !t->shape)) {
     return te_select_fail(&where, operand, "ValueError", "has more than 64 dims");
   }
-  int fits = operand == TE_SELECT_COND ? t->dtype.bits == 8 && t->dtype.code == kDLBool
-                                       : t->dtype.bits == type.bits && t->dtype.code == type.code;
-  if (!fits || t->dtype.lanes != 1 || t->dtype.bits % 8 || !t->dtype.bits || t->dtype.bits > 128) {
+  if (operand == TE_SELECT_COND) type = (DLDataType){kDLBool, 8, 1};
+  if (t->dtype.code != type.code || t->dtype.bits != type.bits || t->dtype.lanes != 1 ||
+      type.bits % 8 || !type.bits || type.bits > 128) {
     return te_select_fail(&where, operand, "TypeError",
                           "has another element type than out, or cond is no boolean");
   }
-  return 0;
-}
-
-/* Finds the strides in bytes. A tensor without strides is compact. */
-static int measure(const DLTensor* t, int operand, int64_t* strides) {
-  int64_t item = t->dtype.bits / 8, compact = item, reach = 0;
+  int64_t item = type.bits / 8, compact = item, reach = 0;
   int is_empty = 0;
   for (int32_t i = t->ndim - 1; i >= 0; --i) {
     int64_t dim = t->shape[i];
@@ -176,7 +172,7 @@ TE_SELECT_EXPORT(te_select_where) {
     int i = k % TE_SELECT_OPERANDS; /* out first, which says what the others may be */
     const DLTensor* t = te_select_tensor_of(&args[i]);
     if (t) {
-      if (check(t, i, out->dtype) || measure(t, i, strides[i])) return -1;
+      if (take(t, i, out->dtype, strides[i])) return -1;
       views[i] = (te_select_view){t->ndim, t->shape, strides[i]};
       call.data[i] = (char*)((uintptr_t)t->data + t->byte_offset); /* NULL if it is empty */
     } else if (i != TE_SELECT_COND && to_element(&args[i], out->dtype, elements[i])) {

@@ -11,16 +11,10 @@
 
 #include "plain.h"
 
-enum {
-  SUCCESS = 0,
-  INVALID_VALUE = 1,
-  INVALID_IMAGE = 200,
-  NO_BINARY_FOR_GPU = 209,
-  UNSUPPORTED_PTX_VERSION = 222
-};
 const te_select_device te_select_cuda = {"a CUDA device", {kDLCUDA, kDLCUDAManaged}};
 
-enum { NOT_INITIALIZED = 3, STREAM_CAPTURE_UNSUPPORTED = 900 };
+enum { INVALID_VALUE = 1, NOT_INITIALIZED = 3, STREAM_CAPTURE_UNSUPPORTED = 900 };
+enum { INVALID_IMAGE = 200, NO_BINARY_FOR_GPU = 209, UNSUPPORTED_PTX_VERSION = 222 };
 enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, DEVICE_ORDINAL = 9 };
 enum { LARGEST_ALIGNMENT = 8 }; /* 16-byte elements are read as two words if they must be */
 

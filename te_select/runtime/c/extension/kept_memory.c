@@ -261,12 +261,10 @@ PyObject* te_select_empty(PyObject* Py_UNUSED(module), PyObject* const* args, Py
   if (number != 2 || !PyTuple_CheckExact(args[0]) || !PyArray_DescrCheck(args[1])) {
     return PyErr_Format(PyExc_TypeError, "expected a shape, a tuple, and a type");
   }
-  npy_intp shape[NPY_MAXDIMS];
-  Py_ssize_t ndim = PyTuple_GET_SIZE(args[0]);
-  if (ndim > NPY_MAXDIMS) return PyErr_Format(PyExc_ValueError, "%zd dims are too many", ndim);
-  for (Py_ssize_t axis = 0; axis < ndim; ++axis) {
-    shape[axis] = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[0], axis));
-    if (PyErr_Occurred()) return NULL;
-  }
-  return (PyObject*)te_select_new_array((PyArray_Descr*)Py_NewRef(args[1]), (int)ndim, shape, NULL);
+  PyArray_Dims shape = {NULL, 0};
+  if (!PyArray_IntpConverter(args[0], &shape)) return NULL;
+  PyArray_Descr* type = (PyArray_Descr*)Py_NewRef(args[1]);
+  PyArrayObject* made = te_select_new_array(type, shape.len, shape.ptr, NULL);
+  PyDimMem_FREE(shape.ptr);
+  return (PyObject*)made;
 }

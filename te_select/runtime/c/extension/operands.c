@@ -34,18 +34,12 @@ static int moves_as_bits(const PyArray_Descr* type) {
   if (PyTypeNum_ISNUMBER(number)) {
     return number != NPY_LONGDOUBLE && number != NPY_CLONGDOUBLE;
   }
-  switch (number) {
-    case NPY_BOOL:
-    case NPY_STRING:
-    case NPY_UNICODE:
-    case NPY_DATETIME:
-    case NPY_TIMEDELTA:
-      return 1;
-    case NPY_VOID:
-      return !PyDataType_HASFIELDS(type) && !PyDataType_HASSUBARRAY(type);
-    default: /* of the old kind that users may add, such as bfloat16 */
-      return number >= FIRST_OF_USERS && number < FIRST_OF_NEW_TYPES;
+  if (PyTypeNum_ISBOOL(number) || PyTypeNum_ISSTRING(number) || PyTypeNum_ISDATETIME(number)) {
+    return 1;
   }
+  if (number == NPY_VOID) return !PyDataType_HASFIELDS(type) && !PyDataType_HASSUBARRAY(type);
+  /* Of the old kind that users may add, such as bfloat16. */
+  return number >= FIRST_OF_USERS && number < FIRST_OF_NEW_TYPES;
 }
 
 static PyObject *name_of_rule, *numpys_rule;

@@ -4,9 +4,8 @@
 #include "numpy_api.h"
 #include "operand_order.h"
 
-enum {
-  TE_SELECT_KEEP_LOCK = 1 << 13
-}; /* elements: giving the interpreter's lock away costs 50 ns */
+/* Elements from which on the interpreter's lock is given away, which costs 50 ns. */
+enum { TE_SELECT_KEEP_LOCK = 1 << 13 };
 
 /* An argument: an array, or a Python number whose type yields to that of an array. */
 typedef struct {
