@@ -23,10 +23,7 @@ enum { MOST_FILES = 1 << 16, MOST_CPUS = 1 << 16 };
 static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM};
 
 /* If a session ends with any other code, TVM's server ends, too. */
-static void end_session(int signal) {
-  (void)signal;
-  _exit(0);
-}
+static void end_session(__attribute__((unused)) int signal) { _exit(0); }
 
 static int fail(const char* message) {
   TVMFFIErrorSetRaisedFromCStr("TypeError", message);

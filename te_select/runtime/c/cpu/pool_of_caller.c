@@ -3,9 +3,9 @@
  * It gets a piece for each thread that the call is to have. A piece takes one task after another
  * until none is left. So no more tasks run at a time than there is memory for, however many threads
  * the pool has; and if the pool runs the pieces one by one, the first of them does everything. */
-#include "pool_of_caller.h"
-
 #include <stdatomic.h>
+
+#include "where_plan.h"
 
 typedef struct {
   te_select_task task;

@@ -63,10 +63,9 @@ void te_select_detect_by_sysfs(te_select_machine* machine) {
     snprintf(folder, sizeof(folder), "%s/cache/index%d", TE_SELECT_CPU0, i);
     if (!te_select_read_line(line, sizeof(line), folder, "level")) return;
     long level = strtol(line, NULL, 10);
-    if (!te_select_read_line(line, sizeof(line), folder, "type") ||
-        !strncmp(line, "Instruction", 11))
-      continue;
-    if (!te_select_read_line(line, sizeof(line), folder, "size")) continue;
+    int holds_data = te_select_read_line(line, sizeof(line), folder, "type") &&
+                     strncmp(line, "Instruction", 11) != 0;
+    if (!holds_data || !te_select_read_line(line, sizeof(line), folder, "size")) continue;
     if (level == 2) machine->l2 = parse_size(line);
     if (level != 3) continue;
     machine->l3 = parse_size(line);

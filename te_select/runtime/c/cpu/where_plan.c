@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-static void swap_axes(te_select_nest* nest, int32_t a, int32_t b) {
-  te_select_loop kept = nest->loops[a];
-  nest->loops[a] = nest->loops[b];
-  nest->loops[b] = kept;
-}
-
 static int can_merge(const te_select_loop* outer, const te_select_loop* inner) {
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     if (outer->stride[i] != inner->stride[i] * inner->extent) return 0;
@@ -48,7 +42,9 @@ int te_select_make_nest(const te_select_where_call* call, te_select_nest* nest) 
     }
     for (int32_t at = nest->count - 1; at > 0; --at) {
       if (nest->loops[at - 1].stride[TE_SELECT_OUT] >= nest->loops[at].stride[TE_SELECT_OUT]) break;
-      swap_axes(nest, at - 1, at);
+      te_select_loop kept = nest->loops[at];
+      nest->loops[at] = nest->loops[at - 1];
+      nest->loops[at - 1] = kept;
     }
   }
   split_elements(nest);

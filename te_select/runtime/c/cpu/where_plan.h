@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cond_sampling.h"
-#include "pool_of_caller.h"
+#include "pool.h"
 #include "where.h"
 
 /* The same as in schedules/cpu/config.py and te_select/levels.py. */
@@ -64,6 +64,18 @@ int te_select_run_block(const te_select_where_kernels* kernels, const te_select_
                         int32_t width, char* const* data, int64_t flags, char* const* room);
 int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_block* block,
                        int32_t width, char* const* data, char* const* room);
+
+/* A caller's pool of threads, in the place of our own. */
+typedef struct {
+  te_select_parallel_for run;
+  void* pool;
+  int32_t threads; /* the most of a call; 0: as many as of our own pool */
+} te_select_pool_of_caller;
+
+/* Runs tasks 0 to tasks - 1, each once, of which no more than `threads` run at a time. Returns
+ * nonzero if a task did. */
+int te_select_parallel_on(const te_select_pool_of_caller* pool, te_select_task task, void* data,
+                          int32_t tasks, int32_t threads);
 
 /* Selects with these kernels, on the threads of a caller's pool, or on our own if that is NULL; or
  * only sets `plan`, unless that is NULL. Returns one of the results in `where_call.h`. */
