@@ -9,24 +9,22 @@ from typing import Annotated, Any
 import typer
 
 import te_select
-from te_select.cli import console, models, paths
-from te_select.cli.flags import with_groups
-from te_select.cli.manifest import describe, print_kernels, read_manifest
+from te_select.cli import console, flags, models
+from te_select.cli.manifest import describe, for_people, read_manifest
+from te_select.cli.paths import check_output
 from te_select.cli.workloads import WorkloadsFlags, gather
-from te_select.operator.broadcast import count_of
 from te_select.operator.node import ModelNode
+from te_select.operator.workload import Workload
 from te_select.runtime.artifact import files
 
 Output = Annotated[
-    Path | None,
+    Path,
     typer.Option("-o", "--output", help="The .so to write; its .json, .h, .a and .o go beside it."),
 ]
 Static = Annotated[bool, typer.Option("--static", help="Write a static library .a as well.")]
 StaticObject = Annotated[
     bool, typer.Option("--static-object", help="Write an object file .o for TVM as well.")
 ]
-
-
 Names = Annotated[
     list[str] | None,
     typer.Option(
@@ -35,19 +33,18 @@ Names = Annotated[
 ]
 
 
-@with_groups
 def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
-    flags: WorkloadsFlags,
+    given: WorkloadsFlags,
+    output: Output,
     model: models.Model = None,
     expand: models.Expand = False,
-    target: console.TargetOption = "native",
-    logs: console.LogsOption = None,
-    config: console.ConfigOption = None,
-    output: Output = None,
+    target: flags.Target = "native",
+    logs: flags.Logs = None,
+    config: flags.Config = None,
     static: Static = False,
     static_object: StaticObject = False,
     names: Names = None,
-    as_json: console.JsonFlag = False,
+    as_json: flags.Json = False,
 ) -> None:
     """Compile workloads, or all that a model needs, into a library.
 
@@ -62,17 +59,16 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select compile --model model.onnx -o build/model.so
     """
-    output = paths.check_output("-o", output)
-    paths.check_folder("--tuning-logs", logs, "none")
+    output = check_output(output)
     if static and static_object:
         raise console.UsageError("--static and --static-object are given; expected one of them")
-    nodes: list[ModelNode] = []
+    wanted: list[Workload] | list[ModelNode]
     if model is not None:
-        console.no_meaning("beside --model", **flags.given)
-        nodes = models.read_nodes(model, expand=expand)
+        flags.no_meaning("beside --model", **given.given)
+        wanted = nodes = models.read_nodes(model, expand=expand)
     else:
-        console.no_meaning("without --model", expand=expand)
-    wanted = nodes or gather(flags.given)
+        flags.no_meaning("without --model", expand=expand)
+        wanted = [workload for _, workload in gather(given)]
     start = time.perf_counter()
     with console.progress("compiling") as step:
         export = te_select.export  # imports TVM
@@ -81,43 +77,33 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
             wanted,
             output,
             target,
-            console.tuning_logs(logs),
-            config=console.parse_knobs(config),
+            logs,
+            config=flags.parse_knobs(config),
             static="object" if static_object else static,
-            names=console.parse_pairs("--name", names, "masked=graph#0"),
+            names=flags.parse_pairs("--name", names, "masked=graph#0"),
             progress=step,
         )
     end = time.perf_counter()
-    libraries = [_described(each) for each in _written(path, target)]
-    several = {"path": str(path), "libraries": libraries}
-    document: dict[str, Any] = {
+    libraries = [_described(each, as_json) for each in _written(path, target)]
+    several = {"path": path, "libraries": libraries}
+    document = {
         **(several if len(libraries) > 1 else libraries[0]),
         "seconds": round(end - imported, 3),
         "import_seconds": round(imported - start, 3),
     }
     if model is not None:
-        document["model"] = str(model)
         manifest = read_manifest(Path(libraries[0]["path"]))
         served = {node["place"]: node["symbol"] for node in manifest["nodes"]}
-        document["nodes"] = [
-            models.describe(node, {}) | {"symbol": served[node.place]} for node in nodes
-        ]
-    if as_json:
-        console.print_json(document)
-        return
-    if model is not None:
-        print(f"{model}: {models.counted(nodes)}")
-        for node in nodes:
-            if node.status == "dispatched":
-                by = served[node.place] or "not in the library"
-                console.print_line(f"{node.place}: {by}; {node.reason}")
-    for library in libraries:
-        print(
-            f"{library['path']}: {count_of(len(library['kernels']), 'kernel')} for "
-            f"{library['target']['name']}, {library['bytes'] / 1024:.0f} KiB"
-        )
-        print_kernels(library["kernels"])
-    print(f"{end - imported:.2f} s (and {imported - start:.2f} s to import TVM)")
+        found = [models.describe(node, {}) | {"symbol": served[node.place]} for node in nodes]
+        if as_json:
+            document |= {"model": model, "nodes": found}
+        else:
+            document = {
+                "model": f"{model}: {models.counted(nodes)}",
+                **document,
+                **models.for_people(found, "name", "status", "symbol"),
+            }
+    console.show(document, as_json)
 
 
 def _written(path: Path, target: str) -> list[Path]:
@@ -129,12 +115,13 @@ def _written(path: Path, target: str) -> list[Path]:
     return [files.for_machine(path, machine) for machine in resolve_each(target)]
 
 
-def _described(path: Path) -> dict[str, Any]:
+def _described(path: Path, as_json: bool) -> dict[str, Any]:
     """A library that was written, as JSON types."""
     manifest = read_manifest(path)
+    kernels = [describe(entry, manifest["target"]) for entry in manifest["kernels"]]
     return {
-        "path": str(path),
+        "path": path,
         "bytes": path.stat().st_size,
         "target": manifest["target"],
-        "kernels": [describe(entry, manifest["target"]) for entry in manifest["kernels"]],
+        "kernels": kernels if as_json else for_people(kernels),
     }

@@ -10,7 +10,8 @@ import platform
 from typing import Any
 
 from te_select import kinds, variables
-from te_select.cli.console import JsonFlag, print_fields, print_json
+from te_select.cli.console import show
+from te_select.cli.flags import Json
 from te_select.runtime.artifact import packages
 
 _PACKAGES = {
@@ -49,25 +50,9 @@ def environment() -> dict[str, Any]:
     return found
 
 
-def env_command(as_json: JsonFlag = False) -> None:
+def env_command(as_json: Json = False) -> None:
     """Show versions, CPU features, caches, GPUs and toolchains.
 
     Example: te-select env --json
     """
-    found = environment()
-    if as_json:
-        print_json(found)
-        return
-    for section, values in found.items():
-        print(section)
-        if isinstance(values, dict):
-            missing = "not set" if section == "variables" else "not found"
-            print_fields({k: _shown(v, missing) for k, v in values.items()}, "  ")
-        else:
-            print("\n".join(f"  {value}" for value in values) or "  none")
-
-
-def _shown(value: object, missing: str) -> str:
-    if value is None:
-        return missing
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    show(environment(), as_json)

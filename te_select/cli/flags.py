@@ -1,44 +1,75 @@
-"""Groups of flags that several verbs share."""
+"""Flags that several verbs share, alone and in groups, and how their values are read."""
 
 from __future__ import annotations
 
-import copy
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
-from typing import Annotated, Any, get_args, get_type_hints
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_args
 
-from typer.core import TyperCommand
+import typer
+
+from te_select import kinds
+from te_select.cli.console import Command, UsageError
+from te_select.errors import ArtifactError, TuningError
 
 
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a verb for typer: a parameter whose type is a dataclass stands for a flag per field.
+def _records(text: str | None) -> Any:
+    """The value of ``--tuning-logs`` as `te_select.compile` takes it."""
+    if text is not None and text != "none" and not (text and Path(text).is_dir()):
+        raise UsageError(f"--tuning-logs {text!r} is no folder; expected one, or none")
+    return False if text == "none" else text
 
-    Parameters
-    ----------
-    command
-        The verb.
 
-    Returns
-    -------
-    callable
-        It takes every flag by name, and calls ``command`` with the dataclasses made of them.
-    """
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
+_TARGET = typer.Option(help=f"{', '.join(kind.targets for kind in kinds.KINDS.values())}, or JSON.")
+Target = Annotated[str, _TARGET]
+OptionalTarget = Annotated[str | None, _TARGET]  # for inspect, where a library has a target
+Level = Annotated[str | None, typer.Option(help="Of a library for several, such as x86-64-v3.")]
+Logs = Annotated[
+    str | None,
+    typer.Option(
+        "--tuning-logs",
+        callback=_records,
+        help="A folder of records, or none; default: your own, then the shipped.",
+    ),
+]
+Config = Annotated[
+    list[str] | None, typer.Option(help="A knob by hand, such as piece=4096; repeatable.")
+]
+
+
+class Verbs(typer.Typer):
+    """Verbs, whose flags may be grouped in dataclasses."""
+
+    def verb(self, name: str, **options: Any) -> Callable[[Callable[..., None]], Any]:
+        """Make a function a verb: a parameter whose type is a dataclass is a flag per field.
+
+        In the help, the flags of a dataclass are a panel, whose title is its docstring.
+        """
+        make = self.command(name, cls=Command, **options)
+        return lambda command: make(_with_groups(command))
+
+
+def _with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a verb take every flag by name, and call ``command`` with dataclasses made of them."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {}
     flags = []
     for parameter in signature.parameters.values():
-        if not is_dataclass(parameter.annotation):
+        group: Any = parameter.annotation
+        if not is_dataclass(group):
             flags.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
             continue
-        group = groups[parameter.name] = parameter.annotation
-        hints = get_type_hints(group, include_extras=True)
-        for field in fields(group):
-            assert field.default is not MISSING
-            annotation = _of_panel(hints[field.name], getattr(group, "PANEL", "Which workloads"))
-            flag = parameter.replace(name=field.name, annotation=annotation)
-            flags.append(flag.replace(kind=parameter.KEYWORD_ONLY, default=field.default))
+        groups[parameter.name] = group
+        for flag in inspect.signature(groups[parameter.name], eval_str=True).parameters.values():
+            _, option = get_args(flag.annotation)
+            option.rich_help_panel = str(group.__doc__).rstrip(".")
+            flags.append(flag.replace(kind=flag.KEYWORD_ONLY))
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
@@ -50,24 +81,60 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-class GroupedCommand(TyperCommand):
-    """A verb whose help lists its options by groups: those of a dataclass have its ``PANEL``."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, a section for each group."""
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            if (record := param.get_help_record(ctx)) is not None:
-                title = getattr(param, "rich_help_panel", None) or "Options"
-                panels.setdefault(title, []).append(record)
-        for title, records in panels.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
+@contextlib.contextmanager
+def of_flag(flag: str) -> Iterator[None]:
+    """Make errors about a flag's value bad usage, with a message that begins with the flag."""
+    try:
+        yield
+    except (ValueError, ArtifactError, TuningError) as error:
+        raise UsageError(f"{flag} {error}") from error
 
 
-def _of_panel(annotation: Any, panel: str) -> Any:
-    """The annotation of a flag, whose option is listed under ``panel``."""
-    kind, option = get_args(annotation)
-    option = copy.copy(option)
-    option.rich_help_panel = panel
-    return Annotated[kind, option]
+def parse_knobs(texts: Sequence[str] | None) -> dict[str, Any]:
+    """The knobs of ``--config``, with values of JSON; raises as `parse_pairs`."""
+    return parse_pairs("--config", texts, "piece=4096 or rows=true", json.loads)
+
+
+def parse_pairs(
+    flag: str, texts: Sequence[str] | None, example: str, parse: Callable[[str], Any] = str
+) -> dict[str, Any]:
+    """The values of a flag that each give a name something.
+
+    Raises
+    ------
+    UsageError
+        If one is malformed, or a name is given twice.
+    """
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        try:
+            name, value = text.split("=", 1)
+            parsed = parse(value)
+        except ValueError as error:
+            raise UsageError(f"{flag} {text!r}: expected, for example, {example}") from error
+        if name in found:
+            raise UsageError(f"{flag} {name} is given twice; expected it once")
+        found[name] = parsed
+    return found
+
+
+def no_meaning(where: str, **flags: Any) -> None:
+    """Refuse flags that have a value and would be ignored, such as "beside --model".
+
+    Raises
+    ------
+    UsageError
+        If there is such a flag.
+    """
+    for name, value in flags.items():
+        if value is not None and value is not False and value != []:
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} has no meaning {where}; leave it out")
+
+
+def check_known(
+    flag: str, value: str | None, known: Iterable[str], problem: str = "is not known"
+) -> None:
+    """Refuse the value of a flag that is none of those that there are."""
+    if value not in (None, *known):
+        raise UsageError(f"{flag} {value!r} {problem}; expected one of {', '.join(known)}")

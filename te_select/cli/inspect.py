@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from te_select import kinds
-from te_select.cli import console, models, paths
-from te_select.cli.flags import with_groups
-from te_select.cli.manifest import cyclonedx, describe, print_kernels, read_manifest
+from te_select.cli import console, flags, models
+from te_select.cli.manifest import cyclonedx, describe, for_people, read_manifest
+from te_select.cli.paths import check_library
 from te_select.cli.workloads import WorkloadFlags, gather
 from te_select.errors import ArtifactError, SelectError
 from te_select.operator.access import access_pattern
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 Library = Annotated[Path | None, typer.Argument(help="A library; without it, give workload flags.")]
 Source = Annotated[str | None, typer.Option(help=f"{', '.join(kinds.sources())}.")]
 KernelName = Annotated[str | None, typer.Option(help="A kernel of a library with several.")]
-
+_COLUMNS = (
+    "name", "cond_shape", "then_shape", "else_shape", "out_shape", "dtype", "status",
+    "cond_producer", "bytes_per_call",
+)  # fmt: skip
 Sbom = Annotated[
     bool, typer.Option("--sbom", help="Print a library's bill of materials, as CycloneDX JSON.")
 ]
@@ -33,20 +36,19 @@ Load = Annotated[
 ]
 
 
-@with_groups
 def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
-    flags: WorkloadFlags,
+    given: WorkloadFlags,
     of_model: models.ModelFlags,
     path: Library = None,
-    target: console.OptionalTarget = None,
-    logs: console.LogsOption = None,
-    config: console.ConfigOption = None,
+    target: flags.OptionalTarget = None,
+    logs: flags.Logs = None,
+    config: flags.Config = None,
     source: Source = None,
-    level: console.LevelOption = None,
+    level: flags.Level = None,
     kernel: KernelName = None,
     load: Load = False,
     sbom: Sbom = False,
-    as_json: console.JsonFlag = False,
+    as_json: flags.Json = False,
 ) -> None:
     """Show what a library or a workload is; what a model becomes.
 
@@ -62,67 +64,61 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select inspect --model model.onnx --size batch=8 --size sequence=512
     """
-    console.check_known("--source", source, kinds.sources())
+    flags.check_known("--source", source, kinds.sources())
     if of_model.model is not None:
         other = {"level": level, "config": config, "load": load, "sbom": sbom, "library": path}
         other |= {"tuning_logs": logs, "source": source, "kernel": kernel, "target": target}
-        console.no_meaning("beside --model", **other, **flags.given)
+        flags.no_meaning("beside --model", **other, **given.given)
         _show_model(of_model.model, of_model.size, of_model.expand, as_json)
         return
-    console.no_meaning("without --model", size=of_model.size, expand=of_model.expand)
-    if path is not None and (flags.given or logs is not None):
-        raise console.UsageError(
-            "a library and workload flags are given; expected one or the other"
-        )
+    flags.no_meaning("without --model", size=of_model.size, expand=of_model.expand)
     if path is not None:
-        console.no_meaning("beside a library", target=target, config=config)
-        path = paths.check_library(path)
+        other = {"target": target, "config": config, "tuning_logs": logs}
+        flags.no_meaning("beside a library", **other, **given.given)
+        path = check_library(path)
         if sbom:
-            console.print_json(cyclonedx(path, read_manifest(path)))
+            console.show(cyclonedx(path, read_manifest(path)), as_json=True)
             return
         document = _of_library(path)
         document |= _here(path, document["kernels"], load=load)
         document |= _written_beside(path)
     else:
-        paths.check_folder("--tuning-logs", logs, "none")
-        if not flags.given:
-            raise console.UsageError(
-                "nothing to inspect is given; expected a library, --cond, --then and --else, or "
-                "--model"
-            )
-        console.no_meaning("beside workload flags", load=load, sbom=sbom)
-        workload = gather(flags.given)[0]
-        of_target = "native" if target is None else target
-        document = _of_workload(workload, of_target, logs, console.parse_knobs(config))
-    document["kernels"] = _chosen(document["kernels"], kernel)
+        flags.no_meaning("beside workload flags", load=load, sbom=sbom)
+        document = _of_workload(gather(given)[0][1], target or "native", logs, config)
+    flags.check_known("--kernel", kernel, [each["symbol"] for each in document["kernels"]])
+    if kernel is not None:
+        document["kernels"] = [each for each in document["kernels"] if each["symbol"] == kernel]
     if source is not None:
         _add_source(document, source, level)
     elif level is not None:
         raise console.UsageError("--level needs --source; expected --source beside it")
-    if as_json:
-        console.print_json(document)
-    elif source is not None:
+    if source is not None and not as_json:
         print(document["kernels"][0]["source"])
+    elif as_json:
+        console.show(document, as_json)
     else:
-        _print(document)
+        console.show({**document, "kernels": for_people(document["kernels"])}, as_json)
     raise typer.Exit(console.FAILED if path and "files_written" not in document else 0)
 
 
 def _show_model(path: Path, size: list[str] | None, expand: bool, as_json: bool) -> None:
     nodes = models.read_nodes(path, expand=expand)
-    sizes = models.parse_sizes(size, nodes)
-    if as_json:
-        described = [models.describe(node, sizes) for node in nodes]
-        console.print_json({"model": str(path), "sizes": sizes, "nodes": described})
-        return
-    print(f"{path}: {models.counted(nodes)}")
-    models.print_nodes(nodes, sizes)
+    ranges = models.parse_sizes(size, {name for node in nodes for name in node.dims})
+    if wide := [name for name, (least, most) in ranges.items() if least < most]:
+        raise console.UsageError(f"--size {wide[0]} is a range; expected one size")
+    sizes = {name: least for name, (least, _) in ranges.items()}
+    described = [models.describe(node, sizes) for node in nodes]
+    document = {"model": path, "sizes": sizes, "nodes": described}
+    if not as_json:
+        document["model"] = f"{path}: {models.counted(nodes)}"
+        document |= models.for_people(described, *_COLUMNS)
+    console.show(document, as_json)
 
 
 def _of_library(path: Path) -> dict[str, Any]:
     manifest = read_manifest(path, check=False)
     return {
-        "path": str(path),
+        "path": path,
         "target": manifest["target"],
         "versions": manifest["versions"],
         "components": manifest.get("components", []),
@@ -133,14 +129,14 @@ def _of_library(path: Path) -> dict[str, Any]:
 
 
 def _of_workload(
-    workload: Workload, target: str, logs: str | None, knobs: dict[str, Any]
+    workload: Workload, target: str, logs: str | None, config: list[str] | None
 ) -> dict[str, Any]:
     import te_select  # noqa: PLC0415 - tvm is slow to import
     from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
 
     with scratch.folder() as folder:
         path, one = folder / "kernel.so", resolve(target).name
-        made = te_select.export([workload], path, one, console.tuning_logs(logs), config=knobs)
+        made = te_select.export([workload], path, one, logs, config=flags.parse_knobs(config))
         document = _of_library(made)
         document |= _here(made, document["kernels"])
     del document["path"]
@@ -198,12 +194,6 @@ def _leaf(kernel: Kernel) -> list[str]:
     return list(dict.fromkeys(each.leaf for each in schedule.variants(pattern, config)))
 
 
-def _chosen(kernels: list[dict[str, Any]], name: str | None) -> list[dict[str, Any]]:
-    symbols = [kernel["symbol"] for kernel in kernels]
-    console.check_known("--kernel", name, symbols, "is not there")
-    return [kernel for kernel in kernels if name in (None, kernel["symbol"])]
-
-
 def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:
     kernels, target = document["kernels"], document["target"]
     if len(kernels) > 1:
@@ -214,40 +204,7 @@ def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:
     from te_select.compiler import source  # noqa: PLC0415 - tvm is slow to import
 
     levels = kernels[0].get("levels", {target["name"]: kernels[0]})
+    flags.check_known("--level", level, levels, "is not there")
     of_level = level or document.get("level_here", list(levels)[-1])
-    if of_level not in levels:
-        raise console.UsageError(f"--level {level!r} is not there; expected {' or '.join(levels)}")
     workload = Workload.from_json(kernels[0]["workload"])
-    config = levels[of_level]["config"]
-    kernels[0]["source"] = source(workload, of_level, config, form)
-
-
-def _print(document: dict[str, Any]) -> None:
-    target = document["target"]
-    general = {
-        "library": document.get("path", "(compiled here)"),
-        "target": target["name"],
-        **kinds.load(kinds.kind(target["kind"]).kernel).needs(target),
-        "versions": ", ".join(f"{k} {v}" for k, v in document["versions"].items()),
-    }
-    if made_by := [
-        f"{c['name']} {c['version']} ({c['license'] or '?'})" for c in document["components"]
-    ]:
-        general["made by"] = ", ".join(made_by)
-    for model in document["models"]:
-        general["made for"] = f"{model['name']}, SHA-256 {model['sha256']}"
-    for name in ("loads_here", "level_here"):
-        if name in document:
-            general[name.replace("_", " ")] = document[name]
-    console.print_fields(general)
-    if document.get("in_effect"):
-        print("here, if a knob is -1")
-        console.print_fields(document["in_effect"], "  ")
-    for name in document.get("files_written", ()):
-        print(f"{name} was gone or did not fit, and was written again")
-    for problem in document.get("files_left", ()):
-        console.print_line(problem)
-    print()
-    print_kernels(document["kernels"])
-    for node in document["nodes"]:
-        console.print_line(f"{node['place']} {node['name']}: {node['symbol'] or node['reason']}")
+    kernels[0]["source"] = source(workload, of_level, levels[of_level]["config"], form)

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from te_select.cli.console import (
-    FAILED,
-    JsonFlag,
-    LogsOption,
-    TargetOption,
-    print_fields,
-    print_json,
-    print_line,
-    print_table,
-    tuning_logs,
-)
-from te_select.cli.flags import with_groups
-from te_select.cli.paths import check_folder
+from te_select.cli import flags
+from te_select.cli.console import FAILED, show
+from te_select.cli.flags import Verbs
 from te_select.cli.workloads import WorkloadsFlags, gather
-from te_select.operator.broadcast import count_of, printable
 
 if TYPE_CHECKING:
     from te_select.records.log import Entry
@@ -35,28 +23,37 @@ Written = Annotated[
 ]
 Read = Annotated[
     Path | None,
-    typer.Option("--tuning-logs", help="The folder to read; default: your own and the shipped."),
+    typer.Option(
+        "--tuning-logs",
+        exists=True,
+        file_okay=False,
+        help="The folder to read; default: your own and the shipped; to export, the first of them.",
+    ),
 ]
-Copied = Annotated[
+Pruned = Annotated[
     Path | None,
-    typer.Option("--tuning-logs", help="The folder to read; default: your own, else the shipped."),
+    typer.Option(
+        "--tuning-logs",
+        exists=True,
+        file_okay=False,
+        help="The folder to change; default: your own.",
+    ),
 ]
 Better = Annotated[
     bool, typer.Option("--better", help="Only records that are better than the default config.")
 ]
-From = Annotated[Path, typer.Argument(help="A folder of logs.")]
+From = Annotated[Path, typer.Argument(exists=True, file_okay=False, help="A folder of logs.")]
 To = Annotated[Path, typer.Argument(help="A folder of logs; made if it is missing.")]
 
-logs_app = typer.Typer(
+logs_app = Verbs(
     help="Show and move the records that tuning has written.\n\n"
-    "Example: te-select logs list --tuning-logs tuning_logs",
-    rich_markup_mode=None,
+    "Example: te-select logs list --tuning-logs tuning_logs"
 )
 
 
-@logs_app.command("list")
+@logs_app.verb("list")
 def list_command(
-    logs: Read = None, target: Targets = "*", only: Only = "*", as_json: JsonFlag = False
+    logs: Read = None, target: Targets = "*", only: Only = "*", as_json: flags.Json = False
 ) -> None:
     """List records, with their times and the machines they come from.
 
@@ -65,43 +62,40 @@ def list_command(
     from te_select.records.doubt import misfit  # noqa: PLC0415 - imports tvm
     from te_select.records.manage import contents  # noqa: PLC0415 - imports tvm
 
-    of_folder = {folder: list(contents(folder, target, only)) for folder in _folders(logs)}
-    listed = [each for one in of_folder.values() for each in one]
-    rows = {
-        folder: [_row(each.target, entry) for each in one for entry in each.entries]
-        for folder, one in of_folder.items()
-    }
-    complaints = [line for each in listed for line in each.complaints]
-    complaints += [
-        f"{each.target}/{entry.key} cannot be used: {problem}; tune it again"
-        for each in listed
-        for entry in each.entries
-        if (problem := misfit(entry)) is not None
-    ]
+    rows: dict[str, list[dict[str, Any]]] = {}
+    complaints: list[str] = []
+    for folder in _folders(logs):
+        own = rows[str(folder)] = []
+        for each in contents(folder, target, only):
+            own += [_row(each.target, entry) for entry in each.entries]
+            complaints += each.complaints
+            complaints += [
+                f"{each.target}/{entry.key} cannot be used: {problem}; tune it again"
+                for entry in each.entries
+                if (problem := misfit(entry)) is not None
+            ]
     if as_json:
         records = [{**row, "folder": folder} for folder, own in rows.items() for row in own]
-        print_json({"records": records, "damaged": complaints})
-    for folder, own in () if as_json else rows.items():
-        print(f"{folder}: {count_of(len(own), 'record')}")
-        if own:
-            print_table(_HEADERS, [[_cell(key, row[key]) for key in _COLUMNS] for row in own])
-    _report(complaints, as_json)
+        show({"records": records, "damaged": complaints}, as_json)
+    else:
+        tables = {to: [{key: row[key] for key in _COLUMNS} for row in rows[to]] for to in rows}
+        show({**tables, "damaged": complaints}, as_json)
+    if complaints:
+        raise typer.Exit(FAILED)
 
 
-@logs_app.command("best")
-@with_groups
+@logs_app.verb("best")
 def best_command(
-    flags: WorkloadsFlags,
-    target: TargetOption = "native",
-    logs: LogsOption = None,
-    as_json: JsonFlag = False,
+    given: WorkloadsFlags,
+    target: flags.Target = "native",
+    logs: flags.Logs = None,
+    as_json: flags.Json = False,
 ) -> None:
     """Show which record a workload would be compiled with, and why.
 
     Example: te-select logs best --cond 4,1,1,512 --then 4,12,512,512 --else "" --target native
     """
-    wanted = gather(flags.given)
-    check_folder("--tuning-logs", logs, "none")
+    wanted = gather(given)
     from te_select.backends import schedule_of  # noqa: PLC0415
     from te_select.backends.targets import resolve  # noqa: PLC0415
     from te_select.operator.access import access_pattern  # noqa: PLC0415
@@ -110,8 +104,8 @@ def best_command(
     resolved = resolve(target)
     default_config = schedule_of(resolved.kind).default_config
     document = []
-    for each, level in itertools.product(wanted, resolved.levels):
-        found = find(each, level, tuning_logs(logs))
+    for (_, each), level in itertools.product(wanted, resolved.levels):
+        found = find(each, level, logs)
         config = found.config or default_config(access_pattern(each), level.tvm)
         document.append(
             {
@@ -122,21 +116,17 @@ def best_command(
                 "config": vars(config),
             }
         )
-    if as_json:
-        print_json(document)
-        return
-    for fields in document:
-        print_fields(fields)
+    show(document, as_json)
 
 
-@logs_app.command("export")
+@logs_app.verb("export")
 def export_command(
     to: To,
-    logs: Copied = None,
+    logs: Read = None,
     target: Targets = "*",
     only: Only = "*",
     better: Better = False,
-    as_json: JsonFlag = False,
+    as_json: flags.Json = False,
 ) -> None:
     """Copy records that are new or faster to another folder.
 
@@ -145,13 +135,13 @@ def export_command(
     _merge(_folders(logs)[0], to, target, only, as_json, better=better)
 
 
-@logs_app.command("import")
+@logs_app.verb("import")
 def import_command(
     source: From,
     logs: Written = None,
     target: Targets = "*",
     only: Only = "*",
-    as_json: JsonFlag = False,
+    as_json: flags.Json = False,
 ) -> None:
     """Take over records from another folder that are new or faster.
 
@@ -159,35 +149,24 @@ def import_command(
 
     Example: te-select logs import build/logs
     """
-    check_folder("the source", str(source))
     _merge(source, logs or _own(), target, only, as_json)
 
 
-@logs_app.command("prune")
-def prune_command(logs: Written = None, target: Targets = "*", as_json: JsonFlag = False) -> None:
+@logs_app.verb("prune")
+def prune_command(logs: Pruned = None, target: Targets = "*", as_json: flags.Json = False) -> None:
     """Drop records that no compilation uses, and damaged lines.
 
     Example: te-select logs prune --tuning-logs tuning_logs
     """
-    if logs is not None:
-        check_folder("--tuning-logs", str(logs))
     from te_select.records.manage import prune  # noqa: PLC0415 - imports tvm
 
-    gone = prune(logs or _own(), target)
-    if as_json:
-        print_json({"dropped": gone})
-    else:
-        for line in gone or ["nothing to drop"]:
-            print_line(line)
+    show({"dropped": prune(logs or _own(), target)}, as_json)
 
 
-_HEADERS = ("target", "record", "time", "default", "gain", "trials", "busy", "spread", "machine")
 _COLUMNS = (
     "target", "record", "microseconds", "default_microseconds", "gain", "trials", "busy_cores",
     "spread", "machine",
 )  # fmt: skip
-
-
 _SAID = ("workload", "trials", "failed", "machine", "command", "cond", "sizes")
 
 
@@ -221,12 +200,6 @@ def _gain(entry: Entry, default: float | None) -> str | None:
     return "default won" if entry.seconds == default else f"{default / entry.seconds:.2f}x"
 
 
-def _cell(name: str, value: Any) -> str:
-    if value is None or "microseconds" not in name:
-        return "-" if value is None else str(value)
-    return f"{value:.4g} us" if value < 1000 else f"{value / 1000:.4g} ms"  # noqa: PLR2004
-
-
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
 
@@ -242,12 +215,9 @@ def _own() -> Path:
 
 
 def _folders(logs: Path | None) -> list[Path]:
-    if logs is not None:
-        check_folder("--tuning-logs", str(logs))
-        return [logs]
     from te_select.records.folders import default_folders  # noqa: PLC0415 - only where it is needed
 
-    return default_folders()
+    return default_folders() if logs is None else [logs]
 
 
 def _merge(
@@ -256,20 +226,6 @@ def _merge(
     from te_select.records.manage import merge  # noqa: PLC0415 - imports tvm
 
     merged = merge(source, destination, target, only, better=better)
-    if as_json:
-        print_json(merged._asdict())
-    else:
-        print(
-            f"{count_of(len(merged.taken), 'record')} copied to {destination}, {len(merged.kept)} "
-            f"as fast there before, {len(merged.refused)} refused"
-        )
-    _report(merged.refused, as_json)
-
-
-def _report(complaints: Any, as_json: bool) -> None:
-    """Say on stderr what cannot be used, and exit with 1 if there is anything."""
-    if not as_json:
-        for line in complaints:
-            print(f"te-select: {printable(line)}", file=sys.stderr)
-    if complaints:
+    show({"to": destination, **merged._asdict()}, as_json)
+    if merged.refused:
         raise typer.Exit(FAILED)

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from te_select.cli.console import print_fields
 from te_select.operator import family
 from te_select.operator.access import access_pattern
-from te_select.operator.broadcast import count_of, format_shape
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
 
@@ -73,55 +71,16 @@ def describe(entry: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def print_kernels(kernels: Sequence[dict[str, Any]]) -> None:
-    """Print what `describe` found of each kernel; those of the family of where() in one line."""
-    own, of_family = apart(kernels)
-    for kernel in own:
-        print_kernel(kernel)
-    if of_family:
-        print(f"{family.FUNCTION}: serves operands of any shapes by {len(of_family)} kernels")
-
-
-def apart(
-    kernels: Sequence[dict[str, Any]],
-) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
-    """The kernels of workloads, and those that together serve operands of any shapes."""
-    workloads = {kernel["symbol"]: Workload.from_json(kernel["workload"]) for kernel in kernels}
-    members = family.members(workloads.values())
-    own = [kernel for kernel in kernels if workloads[kernel["symbol"]] not in members]
-    return own, [kernel for kernel in kernels if workloads[kernel["symbol"]] in members]
-
-
-def print_kernel(described: dict[str, Any]) -> None:
-    """Print what `describe` found, for people."""
-    print(described["symbol"])
-    shown = {
-        name.replace("_", " "): value
-        for name, value in described.items()
-        if name not in ("symbol", "workload", "source", "levels", "here")
-    }
-    if "levels" in described:  # the config of the best one stands above
-        *lower, best = described["levels"]
-        shown["level"] = best
-        for name in reversed(lower):
-            choice = described["levels"][name]
-            shown[f"level {name}"] = f"{choice['origin']}: {choice['config']}"
-    shown["out shape"] = format_shape(described["out_shape"])
-    if described["bytes_moved"] is None:
-        shown["bytes moved"] = "known at call time"
-    if "here" in described:
-        shown["here"] = _in_words(described["here"])
-    print_fields(shown, "  ")
-
-
-def _in_words(here: dict[str, Any]) -> str:
-    """How a call runs on this machine, as docs/schedules.md calls it."""
-    said = []
-    if "threads" in here:
-        said.append(count_of(here["threads"], "thread"))
-        said.append(f"stores {'past' if here['stores_past_the_cache'] else 'into'} the caches")
-        said += ["may look at cond first"] * here["looks_at_cond"]
-    return "; ".join([*said, *([" or ".join(here["leaf"])] if here["leaf"] else [])])
+def for_people(kernels: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What people read of what `describe` found; those of the family of where() are one line."""
+    members = family.members(Workload.from_json(kernel["workload"]) for kernel in kernels)
+    own = [
+        {name: value for name, value in kernel.items() if name != "workload"}
+        for kernel in kernels
+        if Workload.from_json(kernel["workload"]) not in members
+    ]
+    served = {"symbol": family.FUNCTION, "shapes": "any", "kernels": len(kernels) - len(own)}
+    return [*own, served] if members else own
 
 
 def cyclonedx(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -152,18 +111,11 @@ def cyclonedx(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         for part in manifest.get("components", ())
     ]
     models = [
-        {
-            "type": "machine-learning-model",
-            "name": model["name"],
-            "scope": "excluded",
-            "hashes": [{"alg": "SHA-256", "content": model["sha256"]}],
-        }
+        {"scope": "excluded", **_file("machine-learning-model", model["name"], model["sha256"])}
         for model in manifest.get("models", ())
     ]
     library = {
-        "type": "library",
-        "name": path.name,
-        "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()}],
+        **_file("library", path.name, hashlib.sha256(path.read_bytes()).hexdigest()),
         "properties": [{"name": f"te-select:{key}", "value": said} for key, said in facts.items()],
     }
     return {
@@ -173,3 +125,7 @@ def cyclonedx(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         "metadata": {"component": library},
         "components": [*parts, *models],
     }
+
+
+def _file(kind: str, name: str, sha256: str) -> dict[str, Any]:
+    return {"type": kind, "name": name, "hashes": [{"alg": "SHA-256", "content": sha256}]}

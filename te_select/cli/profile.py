@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from te_select import kinds
-from te_select.cli.console import JsonFlag, print_fields, print_json, print_table, progress
+from te_select.cli.console import progress, show
+from te_select.cli.flags import Json
 from te_select.errors import SelectError
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, but write no file.")]
@@ -27,7 +28,7 @@ Rounds = Annotated[
 
 
 def profile_command(
-    dry_run: DryRun = False, force: Force = False, rounds: Rounds = 9, as_json: JsonFlag = False
+    dry_run: DryRun = False, force: Force = False, rounds: Rounds = 9, as_json: Json = False
 ) -> None:
     """Measure this machine's profile, and keep it in a file.
 
@@ -67,7 +68,7 @@ def profile_command(
         measured = profile.measure(current, step, rounds)
     if not dry_run:
         profile.keep(measured, current, busy)
-    document = {
+    document: dict[str, Any] = {
         "file": None if dry_run else current.file,
         "busy_cores": round(busy, 2),
         "machine": dict(current.machine),
@@ -77,29 +78,14 @@ def profile_command(
         "unsure": dict(measured.unsure),
         "rounds": rounds,
         "comparisons": [asdict(each) for each in measured.comparisons],
+        "notes": [f"{doubt}; try --rounds {2 * rounds}" for doubt in measured.doubts],
     }
-    if as_json:
-        print_json(document)
-    else:
-        _print(document, measured, disturbed=busy > BUSY)
-
-
-def _print(document: dict[str, Any], found: Any, disturbed: bool) -> None:
-    rows = [
-        (each.decision, str(each.threads or "all"), f"{each.bytes:,}", f"{each.ratio:.2f}")
-        for each in found.comparisons
-    ]
-    print_table(("choice", "threads", "bytes", "times as fast as without"), rows)
-    print(f"\nin effect so far ({document['origin']}), and measured")
-    measured = document["measured"]
-    changes = {key: f"{old:,} -> {measured[key]:,}" for key, old in document["before"].items()}
-    print_fields(changes, "  ")
-    for doubt in found.doubts:
-        print(f"{doubt}; try --rounds {2 * document['rounds']}")
-    print("nothing was kept" if document["file"] is None else f"kept in {document['file']}")
-    if disturbed:
-        print(
-            f"other programs used {document['busy_cores']:.1f} cores meanwhile, so that these "
-            "values may be wrong; remove the file to go back"
+    if busy > BUSY:
+        document["notes"].append(
+            f"other programs used {busy:.1f} cores meanwhile, so that these values may be wrong; "
+            "remove the file to go back"
         )
-    print(f"for other machines like this one: TE_SELECT_PROFILE={','.join(found.pairs)}")
+    document["notes"].append(
+        f"for other machines like this one: TE_SELECT_PROFILE={','.join(measured.pairs)}"
+    )
+    show(document, as_json)

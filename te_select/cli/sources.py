@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from te_select.cli import models, paths
-from te_select.cli.console import UsageError, check_known, no_meaning, parse_with
-from te_select.cli.manifest import read_manifest
-from te_select.cli.workloads import WorkloadsFlags, gather_named, read_json
+from te_select.cli.console import UsageError
+from te_select.cli.flags import check_known, no_meaning, of_flag
+from te_select.cli.workloads import WorkloadsFlags, gather, read_json
 from te_select.operator import family
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
+from te_select.runtime.artifact import stored
 
 if TYPE_CHECKING:
     from te_select.bench.suite import Entry
@@ -27,7 +28,7 @@ _CAPTURED = "what a program wrote that ran with TE_SELECT_CAPTURE"
 
 @dataclass(frozen=True)
 class SuiteFlags:
-    """The flags of a suite of the bench."""
+    """Which workloads."""
 
     suite: Annotated[
         str | None, typer.Option(help="A suite of the bench: default or baselines.")
@@ -47,10 +48,8 @@ class SuiteFlags:
         from te_select.bench.suite import SUITES, choose  # noqa: PLC0415 - kept off --help
 
         check_known("--suite", self.suite, SUITES)
-        entries = SUITES[self.suite or "default"]
-        glob = "*" if self.only is None else self.only
-        chosen: list[Entry] = parse_with(lambda text: choose(entries, text), "--only", glob)
-        return chosen
+        with of_flag(f"--only {self.only!r}"):
+            return choose(SUITES[self.suite or "default"], "*" if self.only is None else self.only)
 
 
 def entries_of(
@@ -86,29 +85,35 @@ def entries_of(
         raise UsageError(
             f"more than one of workload flags, --suite or --only, {last} is given; expected one"
         )
-    if model.model is not None:
-        nodes = models.read_nodes(model.model, expand=model.expand)
-        ranges = models.parse_ranges(model.size, models.names_of(nodes))
-        found = models.workloads_of(nodes, ranges, bind=of_bench)
-        return [Entry(place, workload, "given", own) for place, workload, own in found]
-    if of_bench or of_suite or model.expand:
-        no_meaning("without --model", size=model.size, expand=model.expand)
-    if of_suite or (of_bench and not flags.given):
+    if model.model is None:
+        no_meaning("without --model", expand=model.expand)
+    if of_suite or (of_bench and not flags.given and model.model is None):
+        no_meaning("beside a suite", size=model.size)
         return suite.entries()
     if captured is not None:
         return [entry for _, entry in sorted(_captured(captured), key=lambda each: -each[0])]
     if where is not None:
         return [Entry(where, _typical(where), "given", of_where=True)]
+    if model.model is not None:
+        nodes = models.read_nodes(model.model, expand=model.expand)
+        compiled = {node.workload: node.place for node in reversed(nodes) if node.workload}
+        listed = [(place, workload) for workload, place in reversed(compiled.items())]
+        dims = {name for node in nodes for name in node.dims}
+        if not listed:
+            raise UsageError(
+                "no Where or Select of the model can be compiled; inspect --model says why"
+            )
     else:
-        listed = gather_named(flags.given) if library is None else _kernels(library)
-    ranges = models.parse_ranges(model.size, {dim for _, each in listed for dim in each.dim_names})
-    sized = ((name, *models.at_sizes(each, ranges, name, bind=False)) for name, each in listed)
-    return [Entry(name, workload, "given", own) for name, workload, own in sized]
+        listed = gather(flags) if library is None else _kernels(library)
+        dims = {dim for _, workload in listed for dim in workload.dim_names}
+    sizes = models.parse_sizes(model.size, dims)
+    sized = ((name, *models.at_sizes(each, sizes, name, bind=of_bench)) for name, each in listed)
+    return [Entry(name, workload, "given", ranges) for name, workload, ranges in sized]
 
 
 def _kernels(library: Path) -> list[tuple[str, Workload]]:
-    kernels = read_manifest(paths.check_library(library))["kernels"]
-    return [(kernel["symbol"], Workload.from_json(kernel["workload"])) for kernel in kernels]
+    kernels = stored.read(paths.check_library(library)).manifest.kernels
+    return [(kernel.workload.name, kernel.workload) for kernel in kernels]
 
 
 def _typical(name: str) -> Workload:

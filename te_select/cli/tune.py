@@ -9,41 +9,33 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from te_select import kinds
 from te_select.backends.imports import without_torch
-from te_select.cli import INTERRUPTED
-from te_select.cli.console import (
-    FAILED,
-    JsonFlag,
-    UsageError,
-    print_json,
-    print_line,
-)
-from te_select.cli.flags import with_groups
+from te_select.cli import INTERRUPTED, console
+from te_select.cli.flags import Json, of_flag
 from te_select.cli.models import ModelFlags
 from te_select.cli.paths import check_plot
 from te_select.cli.sources import SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
-from te_select.errors import SelectError, TuningError
+from te_select.errors import SelectError
+from te_select.operator.broadcast import printable
 from te_select.records.folders import FAMILY, RECORDS, user_folder
 
 if TYPE_CHECKING:
     from te_select.bench.suite import Entry
     from te_select.tuning.agenda import Outcome
     from te_select.tuning.options import Options
-    from te_select.tuning.record import Record
     from te_select.tuning.show import Display
 
 
 @dataclass(frozen=True)
 class OtherFlags:
-    """The flags of workloads that are neither given one by one nor in a model."""
+    """Which workloads."""
 
-    PANEL: ClassVar[str] = "Which workloads"
     library: Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")] = None
     captured: Annotated[
         Path | None, typer.Option(help="Tune what a program with TE_SELECT_CAPTURE asked for.")
@@ -59,9 +51,8 @@ class OtherFlags:
 
 @dataclass(frozen=True)
 class PlaceFlags:
-    """The flags of where workloads are measured, and where the records go."""
+    """Where."""
 
-    PANEL: ClassVar[str] = "Where"
     target: Annotated[
         str, typer.Option(help="As for compile; a list of CPUs to tune for each of them.")
     ] = "native"
@@ -86,9 +77,8 @@ class PlaceFlags:
 
 @dataclass(frozen=True)
 class ChoiceFlags:
-    """The flags of what is tuned, and for how long."""
+    """How long."""
 
-    PANEL: ClassVar[str] = "How long"
     every: Annotated[
         bool, typer.Option("--all", help="Tune workloads whose default is near the roof, too.")
     ] = False
@@ -99,30 +89,24 @@ class ChoiceFlags:
 
 @dataclass(frozen=True)
 class TrialFlags:
-    """The flags of how configs are tried, which `Options` takes."""
+    """Trials."""
 
-    PANEL: ClassVar[str] = "Trials"
-    trials: Annotated[int, typer.Option(min=1, help="Configs to measure per workload.")] = 64
-    timeout: Annotated[
-        float, typer.Option(min=0.1, max=86400, help="Seconds that a config may take.")
-    ] = 30.0
+    trials: Annotated[int, typer.Option(help="Configs to measure per workload.")] = 64
+    timeout: Annotated[float, typer.Option(help="Seconds that a config may take.")] = 30.0
     jobs: Annotated[
-        int | None,
-        typer.Option(min=1, max=1024, help="Configs to build at once; default one per CPU."),
+        int | None, typer.Option(help="Configs to build at once; default one per CPU.")
     ] = None
-    seed: Annotated[
-        int, typer.Option(min=0, max=(1 << 30) - 1, help="Same seed, same configs.")
-    ] = 0
+    seed: Annotated[int, typer.Option(help="Same seed, same configs.")] = 0
     force: Annotated[
         bool, typer.Option("--force", help="Tune workloads that have a record, too.")
     ] = False
     patient: Annotated[
         bool, typer.Option("--patient", help="Go on when nothing untried promises 1 %.")
     ] = False
-    density: Annotated[
-        float, typer.Option(min=0, max=100, help="Percent of cond that is true as it is timed.")
-    ] = 50.0
-    block: Annotated[int, typer.Option(min=1, help="Elements of cond that are drawn together.")] = 1
+    density: Annotated[float, typer.Option(help="Percent of cond that is true as it is timed.")] = (
+        50.0
+    )
+    block: Annotated[int, typer.Option(help="Elements of cond that are drawn together.")] = 1
     cond_file: Annotated[
         str, typer.Option(help="A .npy of booleans: the cond that it is timed with.")
     ] = ""
@@ -134,9 +118,8 @@ Plot = Annotated[
 ]
 
 
-@with_groups
 def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
-    flags: WorkloadsFlags,
+    given: WorkloadsFlags,
     suite: SuiteFlags,
     model: ModelFlags,
     other: OtherFlags,
@@ -144,7 +127,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     choice: ChoiceFlags,
     how: TrialFlags,
     plot: Plot = None,
-    as_json: JsonFlag = False,
+    as_json: Json = False,
 ) -> None:
     """Measure configs of workloads and record the best of each.
 
@@ -163,10 +146,10 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
 
     Example: te-select tune --again
     """
-    wanted = _wanted(flags, suite, model, other)
+    wanted = _wanted(given, suite, model, other)
 
+    from te_select.tuning import show  # noqa: PLC0415 - imports rich
     from te_select.tuning.options import Options  # noqa: PLC0415 - kept off --help
-    from te_select.tuning.show import Display, interruption  # noqa: PLC0415 - imports rich
 
     targets = _targets(place.target, place.runner)
     check_plot(plot)
@@ -178,7 +161,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
         if line := measure_profile():
             print(line)
     outcomes: list[Outcome] = []
-    display = Display(len(wanted) * len(targets), quiet=as_json)
+    display = show.Display(len(wanted) * len(targets), quiet=as_json)
     interrupted, end = False, None
     try:
         _tune_all(wanted, targets, logs, options, display, outcomes, other, choice)
@@ -189,29 +172,36 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
             raise
         end = error
     if as_json:
-        print_json(_document(outcomes, logs, interrupted, end))
+        console.show(_document(outcomes, logs, interrupted, end), as_json)
     else:
-        rest = interruption(outcomes, display.workloads, display.progress) if interrupted else ""
+        rest = (
+            show.interruption(outcomes, display.workloads, display.progress) if interrupted else ""
+        )
         _print(outcomes, wanted, logs, rest, is_own=place.tuning_logs is None)
-    if plot is not None:
-        _draw(plot, outcomes, quiet=as_json)
+    drawn = [outcome for outcome in outcomes if outcome.knobs]
+    if plot is not None and drawn:
+        show.plot(plot, drawn)
+    elif plot is not None and not as_json:
+        print("nothing to draw: no workload is done")
     if end is not None and not as_json:
         raise end
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if end is not None or any(outcome.error for outcome in outcomes):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(console.FAILED)
 
 
 def _wanted(
-    flags: WorkloadsFlags, suite: SuiteFlags, model: ModelFlags, other: OtherFlags
+    given: WorkloadsFlags, suite: SuiteFlags, model: ModelFlags, other: OtherFlags
 ) -> list[Entry]:
     """The workloads that the flags name; none for those of old records."""
     if not other.again:
-        given = {name: value for name, value in vars(other).items() if name != "again"}
-        return entries_of(flags, suite, model, of_bench=False, **given)
-    if flags.given or suite != SuiteFlags() or model.model or other != OtherFlags(again=True):
-        raise UsageError("--again is for the records that are there; leave the workloads out")
+        more = {name: value for name, value in vars(other).items() if name != "again"}
+        return entries_of(given, suite, model, of_bench=False, **more)
+    if given.given or suite != SuiteFlags() or model.model or other != OtherFlags(again=True):
+        raise console.UsageError(
+            "--again is for the records that are there; leave the workloads out"
+        )
     return []
 
 
@@ -225,23 +215,10 @@ def _targets(text: str, runner: str) -> list[tuple[str, str]]:
     is_one = text.startswith("{") or of_device
     found = []
     for target in [text] if is_one else dict.fromkeys(names):
-        try:
-            parse_runner(own := runner.replace("{target}", target))
-        except TuningError as error:
-            raise UsageError(str(error)) from error
-        found.append((target, own))
+        found.append((target, runner.replace("{target}", target)))
+        with of_flag("--runner"):
+            parse_runner(found[-1][1])
     return found
-
-
-def _draw(path: Path, outcomes: Sequence[Outcome], *, quiet: bool) -> None:
-    from te_select.tuning import show  # noqa: PLC0415 - kept off --help
-
-    drawn = [outcome for outcome in outcomes if outcome.knobs]
-    if drawn:
-        show.plot(path, drawn)
-    if not quiet:
-        nothing = "nothing to draw: no workload is done"
-        print(f"written: {path}" if drawn else nothing)
 
 
 def _print(
@@ -251,21 +228,20 @@ def _print(
     from te_select.tuning.show import report, report_of_knobs  # noqa: PLC0415 - imports rich
 
     for line in report(outcomes) if outcomes else ():
-        print_line(line)
+        print(printable(line))
     if len(outcomes) == 1 and outcomes[0].knobs:
-        for line in report_of_knobs(outcomes[0].knobs):
-            print(line)
+        print(*report_of_knobs(outcomes[0].knobs), sep="\n")
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
     unsure = [record for record in records if record.unsure]
     if len(records) > len(unsure):
-        flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
         folder = records[0].name.partition("/")[0]
-        if any(not entry.of_where for entry in wanted) or not wanted:
-            print(f"recorded in {logs / folder / RECORDS}")
-            print(f"te-select compile{flag} ... -o LIBRARY uses them")
-        if any(entry.of_where for entry in wanted):
-            print(f"recorded in {logs / FAMILY / folder / RECORDS}")
-            print("te-select where build uses them" if is_own else "", end="\n" * is_own)
+        for of_where in sorted({entry.of_where for entry in wanted} or {False}):
+            print(f"recorded in {(logs / FAMILY if of_where else logs) / folder / RECORDS}")
+            if not of_where:
+                flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
+                print(f"te-select compile{flag} ... -o LIBRARY uses them")
+            elif is_own:
+                print("te-select where build uses them")
     if unsure:
         print(
             f"unsure: {len(unsure)} of {len(records)}, which will not be used; earlier records are "
@@ -321,28 +297,18 @@ def _tune_all(
 def _document(
     outcomes: Sequence[Outcome], logs: Path, interrupted: bool, end: SelectError | None
 ) -> dict[str, Any]:
-    return {
-        "tuning_logs": str(logs),
+    fresh = [each.record for each in outcomes if each.record and each.fresh]
+    document: dict[str, Any] = {
+        "tuning_logs": logs,
         "interrupted": interrupted,
-        "busy_cores": _busy(outcomes),
+        "busy_cores": max((record.busy_cores or 0.0 for record in fresh), default=0.0),
         "error": None if end is None else str(end),
-        "workloads": [
-            vars(outcome)
-            | {
-                "record": outcome.record and _record(outcome.record),
-                "knobs": [vars(knob) | {"gain": knob.gain} for knob in outcome.knobs],
-            }
-            for outcome in outcomes
-        ],
+        "workloads": [],
     }
-
-
-def _busy(outcomes: Sequence[Outcome]) -> float:
-    """The most cores that other programs used while a workload was measured now."""
-    fresh = (outcome.record for outcome in outcomes if outcome.record and outcome.fresh)
-    return max((record.busy_cores or 0.0 for record in fresh), default=0.0)
-
-
-def _record(record: Record) -> dict[str, Any]:
-    changed = {"workload": record.workload.to_json(), "default_won": record.default_won}
-    return {**vars(record), **changed}
+    for outcome in outcomes:
+        knobs = [vars(knob) | {"gain": knob.gain} for knob in outcome.knobs]
+        document["workloads"].append(vars(outcome) | {"knobs": knobs})
+        if (record := outcome.record) is not None:
+            more = {"workload": record.workload.to_json(), "default_won": record.default_won}
+            document["workloads"][-1]["record"] = vars(record) | more
+    return document

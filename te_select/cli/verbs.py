@@ -13,7 +13,7 @@ from te_select.cli.cache import cache_app
 from te_select.cli.compile import compile_command
 from te_select.cli.console import Group
 from te_select.cli.environment import env_command
-from te_select.cli.flags import GroupedCommand
+from te_select.cli.flags import Verbs
 from te_select.cli.inspect import inspect_command
 from te_select.cli.logs import logs_app
 from te_select.cli.profile import profile_command
@@ -21,34 +21,27 @@ from te_select.cli.tune import tune_command
 from te_select.cli.verify import verify_command
 from te_select.cli.where import onnxruntime_app, where_app
 
-app = typer.Typer(
+app = Verbs(
     name="te-select",
     cls=Group,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog='Shapes are comma lists of sizes and names, such as 1,batch,128; "" is a scalar.',
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="markdown",
 )
-_OF_RUNTIME = ("verify", "inspect", "env", "cache")
-_hides = importlib.util.find_spec("te_select.compiler") is None  # as in te-select-runtime
-for _name, _command in (
-    ("compile", compile_command),
-    ("verify", verify_command),
-    ("inspect", inspect_command),
-    ("env", env_command),
-    ("bench", bench_command),
-    ("tune", tune_command),
-    ("profile", profile_command),
-):
-    app.command(_name, cls=GroupedCommand, hidden=_hides and _name not in _OF_RUNTIME)(_command)
-for _name, _verbs in (
-    ("logs", logs_app),
-    ("where", where_app),
-    ("onnxruntime", onnxruntime_app),
-    ("cache", cache_app),
-):
-    app.add_typer(_verbs, name=_name, cls=Group, hidden=_hides and _name not in _OF_RUNTIME)
+_hidden = importlib.util.find_spec("te_select.compiler") is None  # as in te-select-runtime
+app.verb("compile", hidden=_hidden)(compile_command)
+app.verb("verify")(verify_command)
+app.verb("inspect")(inspect_command)
+app.verb("env")(env_command)
+app.verb("bench", hidden=_hidden)(bench_command)
+app.verb("tune", hidden=_hidden)(tune_command)
+app.verb("profile", hidden=_hidden)(profile_command)
+app.add_typer(logs_app, name="logs", hidden=_hidden)
+app.add_typer(where_app, name="where", hidden=_hidden)
+app.add_typer(onnxruntime_app, name="onnxruntime", hidden=_hidden)
+app.add_typer(cache_app, name="cache")
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from te_select.cli.console import JsonFlag, UsageError, print_json, progress
+from te_select.cli.console import UsageError, progress, show
+from te_select.cli.flags import Json, Verbs
 from te_select.cli.paths import check_output
 from te_select.levels import NAMES
 from te_select.operator import family
@@ -24,33 +25,22 @@ Output = Annotated[
     typer.Option("-o", "--output", help="The .so to write, to ship it; default into the cache."),
 ]
 
-
-def _only_verbs() -> None:
-    """Make ``build`` a word of its own, though it is the only one."""
-
-
-where_app = typer.Typer(
-    callback=_only_verbs,
+where_app = Verbs(
     help="The kernels of te_select.where.\n\n"
     "They are built by themselves when they are first needed; this is for doing it beforehand, or "
     "for another machine.\n\n"
-    "Example: te-select where build",
-    rich_markup_mode=None,
+    "Example: te-select where build"
 )
 
-onnxruntime_app = typer.Typer(
-    callback=_only_verbs,
+onnxruntime_app = Verbs(
     help="The execution provider for ONNX Runtime.\n\n"
     "Python programs need only te_select.onnxruntime.register(session_options).\n\n"
-    "Example: te-select onnxruntime build -o build/libte_select_ort.so",
-    rich_markup_mode=None,
+    "Example: te-select onnxruntime build -o build/libte_select_ort.so"
 )
 
 
-@where_app.command("build")
-def build_command(
-    target: Target = "native", output: Output = None, as_json: JsonFlag = False
-) -> None:
+@where_app.verb("build")
+def build_command(target: Target = "native", output: Output = None, as_json: Json = False) -> None:
     """Build all kernels of te_select.where.
 
     A program takes a library that was written by -o with te_select.where.use("where.so"); it needs
@@ -61,7 +51,7 @@ def build_command(
     Example: te-select where build --target x86-64-v2,x86-64-v3,x86-64-v4 -o build/where.so
     """
     if output is not None:
-        output = check_output("-o", output)
+        output = check_output(output)
     elif target != "native":
         raise UsageError(
             f"--target {target} needs -o: the cache holds kernels for this CPU only; expected "
@@ -76,27 +66,20 @@ def build_command(
         print(line)
     with progress("building", lines=not as_json) as step:
         path = building.build(output, target, step)
-    end = time.perf_counter()
     document = {
-        "path": str(path),
+        "path": path,
         "bytes": path.stat().st_size,
         "kernels": sum(len(part) for part in family.parts().values()),
         "target": target,
-        "seconds": round(end - imported, 3),
+        "seconds": round(time.perf_counter() - imported, 3),
         "import_seconds": round(imported - start, 3),
     }
-    if as_json:
-        print_json(document)
-        return
-    print(
-        f"{path}: {document['kernels']} kernels for {target}, {path.stat().st_size / 1024:.0f} "
-        f"KiB, {end - imported:.1f} s (and {imported - start:.1f} s to import TVM)"
-    )
+    show(document, as_json)
 
 
-@onnxruntime_app.command("build")
+@onnxruntime_app.verb("build")
 def build_provider_command(
-    target: Target = "native", output: Output = None, as_json: JsonFlag = False
+    target: Target = "native", output: Output = None, as_json: Json = False
 ) -> None:
     """Build the library that programs in any language register with ONNX Runtime.
 
@@ -108,4 +91,4 @@ def build_provider_command(
 
     Example: te-select onnxruntime build --target aarch64 -o build/aarch64/libte_select_ort.so
     """
-    build_command(target, output, as_json)
+    build_command(target=target, output=output, as_json=as_json)

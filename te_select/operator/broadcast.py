@@ -275,7 +275,9 @@ def _axes(shape: Shape, offset: int) -> Axes:
 def _parse_dim(dim: Any, operand: str) -> Dim:
     if isinstance(dim, str):
         if not _NAME.fullmatch(dim):
-            raise BroadcastError(f"{operand} dim {shown(dim)} is not a name (letters, digits, _)")
+            raise BroadcastError(
+                f"{operand} dim {shown(dim)} is not a name (letters, digits, _), and no int >= 0"
+            )
         return dim
     size = _int_of(dim)
     if size is None or size < 0:

@@ -47,11 +47,6 @@ class System:
     check_shapes: Callable[[Shape, Shape, Shape], None] = lambda _cond, _then, _else: None
 
     @property
-    def has_modes(self) -> bool:
-        """Whether there is a choice of modes."""
-        return len(self.modes) > 1
-
-    @property
     def has_axis(self) -> bool:
         """Whether a mode takes an axis."""
         return "pdpd" in self.modes.values()

@@ -21,36 +21,36 @@ from tests.support.libraries import edit_fields
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["compile", *FLAGS], "-o is missing; expected the path of the library"),
+        (["compile", *FLAGS], "Missing option"),
         (["compile", "--cond", "4", "-o", "x.so"], "no --then, --else; expected a shape such as"),
         (["compile", "-o", "x.so"], "no workload is given; expected --cond, --then and --else"),
         (["compile", "--cond", "4,,2", "--then", "4", "--else", "", "-o", "x.so"],
-         "--cond '4,,2' is not a shape"),
+         "cond dim '' is not a name (letters, digits, _)"),
         (["compile", *FLAGS, "--op", "tf", "-o", "x.so"], "expected one of onnx, openvino, onednn"),
         (["compile", *FLAGS, "--op", "onnx", "--axis", "1", "-o", "x.so"], "must be left out"),
         (["compile", *FLAGS, "--auto-broadcast", "x", "-o", "x.so"],
-         "expected none, numpy, pdpd, multidirectional"),
+         "is not one of none, numpy, pdpd, multidirectional"),
         (["compile", *FLAGS, "--axis", "one", "-o", "x.so"], "Invalid value for '--axis'"),
         (["compile", "--workload", "{", "-o", "x.so"], "--workload '{' is not JSON"),
         (["compile", "--workload", "{}", "-o", "x.so"], "lacks cond_shape; expected the fields"),
         (["compile", *FLAGS, "--shape", "4"], "No such option: --shape"),
         (["build"], "expected one of compile, verify, inspect, env"),
         (["verify"], "Missing argument 'LIBRARY'"),
-        (["verify", "a.so", "--check", "x"], "--check 'x' is not known; expected random, all_true"),
+        (["verify", "a.so", "--check", "x"], "'x' is not known; expected one of random, all_true"),
         (["torch", "build", "-o", "x.so"],
          "te-select torch was removed in 0.3: call te_select_where_call_on of the library of"),
         (["verify", "--corpus", "a.json"],
          "te-select verify --corpus was removed in 0.3: tests/corpus of the repository runs"),
         (["verify", "a.so", "--corpus=a.json"], "te-select verify --corpus was removed in 0.3"),
         (["verify", "a.so", "--seed", "-1"], "--seed"),
-        (["inspect", "a.so", *FLAGS], "expected one or the other"),
+        (["inspect", "a.so", *FLAGS], "--cond has no meaning beside a library"),
         (["inspect", *FLAGS, "--source", "c"], "expected one of te, scheduled, tir, llvm, asm"),
         (["inspect", *FLAGS, "--source", "sass"], "source 'sass' is not known for"),
-        (["inspect", "missing.so"], "missing.so is missing; expected a library"),
+        (["inspect", "missing.so"], "missing.so is missing; expected one, as te-select compile"),
         (["inspect", "x.txt"], "x.txt does not end in .so"),
-        (["verify", "missing.so"], "missing.so is missing; expected a library"),
+        (["verify", "missing.so"], "missing.so is missing; expected one, as te-select compile"),
         (["inspect", "a.so", "--target", "znver5"], "--target has no meaning beside a library"),
-        (["compile", *FLAGS, "-o", "x.txt"], "-o: x.txt does not end in .so"),
+        (["compile", *FLAGS, "-o", "x.txt"], "-o x.txt does not end in .so"),
         (["compile", *FLAGS, "-o", "x.so", "--tuning-logs", "missing"],
          "--tuning-logs 'missing' is no folder; expected one, or none"),
         (["compile", *FLAGS, "-o", "x.so", "--tuning-logs", ""], "--tuning-logs '' is no folder"),
@@ -153,7 +153,7 @@ def test_no_arguments_show_the_help() -> None:
 
 @pytest.mark.parametrize("group", [[], ["logs"], ["where"], ["cache"]], ids=" ".join)
 def test_help_lists_verbs_by_whole_sentences(group: list[str]) -> None:
-    assert "..." not in run(*group, "--help").stdout.split("Commands:")[1]
+    assert "..." not in run(*group, "--help").stdout.split("Commands")[1]
 
 
 INTERRUPTED = "te-select: error: interrupted; every file is whole, or as it was\n"
@@ -266,7 +266,7 @@ VERBS = [
 def test_h_is_help_on_every_verb(verb: list[str]) -> None:
     result = run(*verb, "-h")
     assert result.exit_code == 0
-    assert result.stdout.startswith(f"Usage: te-select {' '.join(verb)}")
+    assert f"Usage: te-select {' '.join(verb)}" in result.stdout
     assert result.stdout == run(*verb, "--help").stdout
 
 
@@ -339,11 +339,11 @@ def test_help_of_the_runtime_lists_its_own_verbs() -> None:
         done = programs.ended(sys.executable, "-c", script, *words)
         return done.stdout + done.stderr
 
-    listed = re.findall(r"^  ([a-z]+)  ", shown("--help"), re.MULTILINE)
+    listed = re.findall(r"^│ ([a-z]+)  ", shown("--help"), re.MULTILINE)
     assert listed == ["verify", "inspect", "env", "cache"]
     assert shown("nonsense").endswith("expected one of verify, inspect, env, cache\n")
     assert "not installed; install te-select" in shown("compile", *FLAGS, "-o", "none.so")
-    assert "  compile " in run("--help").stdout
+    assert " compile " in run("--help").stdout
 
 
 def test_python_runs_the_package_as_the_command_line() -> None:

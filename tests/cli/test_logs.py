@@ -20,12 +20,12 @@ def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):
     assert row["microseconds"] == pytest.approx(125, rel=0.01)
     assert row["default_microseconds"] == pytest.approx(250, rel=0.01)
     assert row["gain"] == "2.00x"
-    assert "  250.5 us  " in run("logs", "list", "--tuning-logs", tmp_path).stdout
+    assert "  250.5 " in run("logs", "list", "--tuning-logs", tmp_path).stdout
     with (tmp_path / TARGET / log.SESSIONS).open("a") as file:
         file.write("torn")
     result = run("logs", "list", "--tuning-logs", tmp_path)
     assert result.exit_code == 1
-    assert "line 2 is left out" in result.stderr
+    assert "line 2 is left out" in result.stdout
     assert "w4_1024cte" in result.stdout
 
 
@@ -39,7 +39,7 @@ def test_record_that_cannot_be_used_is_named_in_text_and_json(tmp_path, fake):
     assert text.exit_code == as_json.exit_code == 1
     (complaint,) = json.loads(as_json.stdout)["damaged"]
     assert complaint.startswith(said) and complaint.endswith("; tune it again")
-    assert text.stderr == f"te-select: {complaint}\n"
+    assert f"damaged\n  {complaint}\n" in text.stdout
 
 
 @on_x86_64
@@ -62,14 +62,14 @@ def test_logs_travel_by_export_and_import(tmp_path, fake):
     assert exported["taken"] == [f"{TARGET}/w4_1024cte"]
     imported = run("logs", "import", tmp_path / "b", "--tuning-logs", tmp_path / "c")
     assert imported.exit_code == 0
-    assert "1 record copied" in imported.stdout
+    assert f"taken\n  {TARGET}/w4_1024cte\n" in imported.stdout
     read = [log.read(tmp_path / name / TARGET).entries for name in "abc"]
     assert read[0] == read[1] == read[2]
 
 
 def test_logs_prune_says_what_is_gone(tmp_path, fake):
     tuned(tmp_path, fake)
-    assert run("logs", "prune", "--tuning-logs", tmp_path).stdout == "nothing to drop\n"
+    assert run("logs", "prune", "--tuning-logs", tmp_path).stdout == "dropped  []\n"
     with (tmp_path / TARGET / log.SESSIONS).open("a") as file:
         file.write("torn")
     (gone,) = run_json("logs", "prune", "--tuning-logs", tmp_path)["dropped"]
@@ -89,14 +89,14 @@ def test_logs_prune_says_what_is_gone(tmp_path, fake):
 def test_missing_folder_exits_2_with_one_line(args):
     result = run("logs", *args)
     assert result.exit_code == 2
-    assert "'missing' is no folder; expected one" in result.stderr
+    assert "'missing'" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["import", "a"], "'a' is no folder; expected one"),
+        (["import", "a"], "'a' does not exist"),
         (["best"], "no workload is given"),
         (["best", *FLAGS, "--target", "foo"], "target 'foo' is not known"),
         (["drop"], "expected one of list, best, export, import, prune"),
@@ -126,7 +126,7 @@ def test_import_and_prune_change_ones_own_folder_by_default(tmp_path, fake, monk
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     tuned(tmp_path / "theirs", fake)
     own = tmp_path / "home" / "te-select" / "tuning_logs"
-    assert f"1 record copied to {own}," in run("logs", "import", tmp_path / "theirs").stdout
+    assert run_json("logs", "import", tmp_path / "theirs")["to"] == str(own)
     with (own / TARGET / log.SESSIONS).open("a") as file:
         file.write("torn")
     (gone,) = run_json("logs", "prune")["dropped"]

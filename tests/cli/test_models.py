@@ -55,7 +55,7 @@ def test_manifest_names_the_file_of_the_model(graph, library):
     path = library[1]
     (model,) = json.loads(path.with_suffix(".json").read_text())["models"]
     assert model == {"name": "graph.json", "sha256": digest, "nodes": 4}
-    assert f" graph.json, SHA-256 {digest}\n" in run("inspect", path).stdout
+    assert digest in run("inspect", path).stdout
     (part,) = (
         each for each in run_json("inspect", path, "--sbom")["components"]
         if each["type"] == "machine-learning-model"
@@ -69,7 +69,7 @@ def test_compile_says_first_what_became_of_the_nodes(graph, tmp_path):
     path = tmp_path / "few.so"
     named = ("--name", "masked=graph#1", "--name", "mask=mask")
     lines = run("compile", "--model", few, "-o", path, *named).stdout.splitlines()
-    assert lines[0] == f"{few}: 2 nodes: 2 compiled"
+    assert lines[0].split(maxsplit=1) == ["model", f"{few}: 2 nodes: 2 compiled"]
     alone = te_select.load(path).export(tmp_path / "alone.so")
     for text in (each.with_suffix(".h").read_text() for each in (path, alone)):
         for name in ("masked", "mask"):
@@ -120,8 +120,13 @@ def test_manifest_says_which_node_is_served_by_which_function(library):
     assert [node["symbol"] for node in document["nodes"]] == symbols
     assert run_json("inspect", path)["nodes"] == nodes
     shown = run("inspect", path).stdout
-    assert "graph#1 mask: select_float32" in shown
-    assert "te_select_where: serves operands of any shapes by 7 kernels" in shown
+    assert "graph#1   mask" in shown
+    assert shown.partition("  te_select_where\n")[2].split()[:4] == [
+        "shapes",
+        "any",
+        "kernels",
+        "7",
+    ]
 
 
 def test_one_kernel_of_a_model_is_exported_without_the_nodes(library, tmp_path):
@@ -134,7 +139,7 @@ def test_compile_says_what_serves_a_dispatched_node(graph, tmp_path):
     if result.exit_code and "CUDA compiler" in result.stderr:
         pytest.skip("no CUDA compiler")
     assert "4 nodes: 3 compiled, 1 dispatched" in result.stdout
-    assert "graph#3: not in the library; the rank of then" in result.stdout
+    assert "graph#3: dispatched: the rank of then" in result.stdout
 
 
 def test_export_takes_nodes_beside_workloads(graph, tmp_path):
@@ -151,15 +156,9 @@ def test_inspect_shows_a_table(graph):
         assert word in lines["graph#0"]
     assert lines["graph#0"].split()[-1] == str(4 + 4 * (8 + 1 + 8))
     assert lines["graph#2"].split()[-1] == str(1 + 4 * (32 + 1 + 32))
-    assert lines["graph#3"].split()[-1] == "?"
-    assert "t21_0: dim 0 of tensor 21" in result.stdout
-    assert "dispatched: graph#3: the rank of then" in result.stdout
-
-
-def test_inspect_names_the_sizes_that_are_missing(graph):
-    said = "bytes a call are known with --size t21_0=N\n"
-    assert said in run("inspect", "--model", graph).stdout
-    assert "are known with" not in run("inspect", "--model", graph, "--size", "t21_0=8").stdout
+    assert lines["graph#3"].split()[-1] == "-"
+    assert "t21_0  dim 0 of tensor 21" in result.stdout
+    assert "graph#3: dispatched: the rank of then" in result.stdout
 
 
 def test_inspect_says_the_same_as_json(graph):
@@ -194,8 +193,6 @@ def test_size_that_the_file_writes_as_arithmetic_is_a_name(onnx_file):
     found = run_json("inspect", "--model", path, "--size", "past_new=7")
     assert found["nodes"][0]["bytes_per_call"] == 7 + 3 * 7
     assert found["nodes"][0]["dims"] == {"past_new": "past + new"}
-    missing = "bytes a call are known with --size past_new=N\n"
-    assert missing in run("inspect", "--model", path).stdout
 
 
 def test_sizes_for_some_dims_of_a_workload_only_are_refused(onnx_file, tmp_path):
@@ -203,7 +200,7 @@ def test_sizes_for_some_dims_of_a_workload_only_are_refused(onnx_file, tmp_path)
     path = onnx_file("Where", "cxx", [("c", "bool", shape), ("x", "int8", shape)])
     result = run("tune", "--model", path, "--size", "n=999999999999", "--tuning-logs", tmp_path)
     assert result.exit_code == 2
-    assert "expected --size for batch as well, or for none" in result.stderr
+    assert "have no size; expected, for example, --size batch=8" in result.stderr
 
 
 def test_expand_looks_into_operators(onnx_file):
@@ -235,7 +232,7 @@ def test_bench_and_tune_take_a_model(graph, tmp_path):
         ("inspect --model M --target native", "no meaning beside --model"),
         ("inspect --model M --size batch", "expected, for example, batch=8"),
         ("tune --model M --size t21_0=2 --size t21_0=3", "t21_0 is given twice"),
-        ("compile --model none.onnx -o a.so", "none.onnx is missing; expected a model"),
+        ("compile --model none.onnx -o a.so", "'none.onnx' does not exist"),
         ("compile --model M -o x.so --name m=graph#0 --name m=graph#1", "m is given twice"),
         ("inspect --model M --size batch=8", "expected one of t21_0"),
         ("inspect --size n=8 --cond 4", "no meaning without --model"),

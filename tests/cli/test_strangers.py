@@ -180,7 +180,7 @@ def test_terminal_obeys_nothing_that_a_manifest_says(tmp_path: Path, manifest: M
     shown = run("inspect", path).stdout
     assert "\\x1b[2Jdefault" in shown
     assert "\x1b" not in shown and "\x07" not in shown
-    assert shown.count("\nloads here") == 1
+    assert shown.count("\nloads_here") == 1
 
 
 def test_terminal_obeys_nothing_that_logs_say(tmp_path: Path) -> None:

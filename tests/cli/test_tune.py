@@ -1,6 +1,7 @@
 """``te-select tune``: what it prints and records, and its exit codes."""
 
 import json
+import re
 import shlex
 from typing import Any
 
@@ -178,7 +179,6 @@ def test_knobs_are_told_and_drawn(tmp_path, fake):
     args = ["tune", *FLAGS, *ON, "--tuning-logs", tmp_path, "--plot", tmp_path / "knobs.svg"]
     result = run(*args, "--trials", "80", "--patient")
     assert "default -> other" in result.stdout
-    assert f"written: {tmp_path / 'knobs.svg'}" in result.stdout
     assert (tmp_path / "knobs.svg").stat().st_size > 1000
     (tmp_path / "knobs.svg").unlink()
     (again,) = run_json(*args)["workloads"]
@@ -324,7 +324,7 @@ def test_record_of_another_te_select_is_tuned_again(tmp_path, fake):
     path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))
     listed = run("logs", "list", "--tuning-logs", tmp_path)
     assert listed.exit_code == 1
-    assert "the knobs differ in parallel" in listed.stderr
+    assert "the knobs differ in parallel" in listed.stdout
     assert tuned(tmp_path, fake)["workloads"][0]["fresh"] is True
     assert run("logs", "list", "--tuning-logs", tmp_path).exit_code == 0
     path.write_text(path.read_text().replace("bytes_per_thread", "parallel"))
@@ -353,12 +353,12 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monk
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([*FLAGS, "--trials", "0"], "Invalid value for '--trials'"),
-        ([*FLAGS, "--trials", "-3"], "Invalid value for '--trials'"),
-        ([*FLAGS, "--timeout", "0"], "Invalid value for '--timeout'"),
-        ([*FLAGS, "--jobs", "0"], "Invalid value for '--jobs'"),
-        ([*FLAGS, "--jobs", "9" * 20], "less than or equal to 1024"),
-        (["--library", "/nope.so"], "/nope.so is missing; expected a library"),
+        ([*FLAGS, "--trials", "0"], "trials is 0; expected at least 1"),
+        ([*FLAGS, "--trials", "-3"], "trials is -3; expected at least 1"),
+        ([*FLAGS, "--timeout", "0"], "timeout is 0.0; expected seconds above 0"),
+        ([*FLAGS, "--jobs", "0"], "jobs is 0; expected an int of 1 to 1024"),
+        ([*FLAGS, "--jobs", "9" * 20], "expected an int of 1 to 1024"),
+        (["--library", "/nope.so"], "/nope.so is missing; expected one"),
         (["--library", "/proc"], "/proc does not end in .so"),
         ([*FLAGS, "--suite", "default"], "--library is given; expected one"),
         (["--suite", "all"], "expected one of default, baselines"),
@@ -376,9 +376,12 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monk
         ([*FLAGS, "--target", "pentium9"], "target 'pentium9' is not known"),
         ([*FLAGS, "--target", "znver4,pentium9"], "target 'pentium9' is not known"),
         ([*FLAGS, "--size", "n=3:9"], "--size n names no dim"),
-        (["--cond", "n", "--then", "n", "--else", "n", "--size", "n=9:3"], "9 is above 3"),
-        ([*FLAGS, "--density", "101"], "Invalid value for '--density'"),
-        ([*FLAGS, "--block", "0"], "Invalid value for '--block'"),
+        (
+            ["--cond", "n", "--then", "n", "--else", "n", "--size", "n=9:3"],
+            "'n=9:3': expected, for",
+        ),
+        ([*FLAGS, "--density", "101"], "density is 101.0; expected 0 to 100"),
+        ([*FLAGS, "--block", "0"], "block is 0; expected an int of at least 1"),
         ([*FLAGS, "--minutes", "-1"], "Invalid value for '--minutes'"),
         ([*FLAGS, "--plot", "knobs.txt"], "ends in none of .png, .svg, .pdf"),
         ([*FLAGS, "--cond-file", "nix.npy"], "nix.npy cannot be read: No such file"),
@@ -395,7 +398,7 @@ def test_folder_in_the_place_of_a_library_exits_2(tmp_path):
     (tmp_path / "x.so").mkdir()
     result = run("tune", "--library", tmp_path / "x.so", "--tuning-logs", tmp_path)
     assert result.exit_code == 2, result.output
-    assert "x.so is a folder; expected a library" in result.stderr
+    assert "x.so is no plain file; expected one" in result.stderr
 
 
 def seen(seconds: float, share: float, length: int, **sizes: list[int]) -> dict[str, Any]:
@@ -443,7 +446,7 @@ def test_what_a_program_asked_for_is_tuned_with_its_conds(tmp_path, fake, monkey
         ('{"kernels": {}, "where": {"w9 n:cte": {}}}', "'w9 n:cte' is no kernel"),
         ('{"kernels": {"{}": {}}, "where": {}}', "expected what a program wrote"),
         ("w4", "is not JSON"),
-        (b"\xff", "is not text"),
+        (b"\xff", "is not JSON"),
         (None, "seen.json is missing; expected what a program wrote"),
     ],
 )
@@ -516,9 +519,9 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
 
 def test_help_lists_the_options_by_groups():
     text = run("tune", "--help").stdout
-    heads = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
-    assert heads == ["Which workloads:", "Where:", "How long:", "Trials:", "Options:"]
-    assert text.index("Trials:") < text.index("--patient") < text.index("Options:")
+    heads = re.findall("^╭─ (.*?) ─", text, re.MULTILINE)
+    assert heads == ["Options", "Which workloads", "Where", "How long", "Trials"]
+    assert text.index("─ Trials") < text.index("--patient")
 
 
 @pytest.mark.parametrize(

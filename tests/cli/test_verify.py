@@ -56,7 +56,7 @@ def test_verify_shows_a_failure_and_exits_1(one: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(verify_module, "first_difference", lambda *_: "out[0,0] is 0x0")
     result = run("verify", one, "--check", "random", "--seed", "3")
     assert result.exit_code == 1
-    assert "FAILED random: out[0,0] is 0x0" in result.stdout
+    assert "message  out[0,0] is 0x0" in result.stdout
     assert f"te-select verify {one} --kernel" in result.stdout
     document = json.loads(run("verify", one, "--json").stdout)
     assert not document["passed"]

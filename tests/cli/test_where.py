@@ -134,7 +134,7 @@ def test_a_library_of_several_levels_is_written_and_inspected(tmp_path: Path) ->
     path = tmp_path / "where.so"
     done = run("where", "build", "--target", ",".join(LEVELS), "-o", path)
     assert done.exit_code == 0, done.stderr
-    assert f"{KERNELS} kernels for x86-64-v2,x86-64-v3" in done.stdout
+    assert "x86-64-v2,x86-64-v3" in done.stdout
     document = run_json("inspect", path)
     assert list(document["target"]["levels"]) == LEVELS
     assert len(document["kernels"]) == KERNELS

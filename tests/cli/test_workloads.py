@@ -2,7 +2,9 @@
 
 import pytest
 
+from te_select import Workload
 from te_select.cli.workloads import parse_shape
+from te_select.errors import BroadcastError
 
 
 @pytest.mark.parametrize(
@@ -23,5 +25,5 @@ def test_shapes_are_comma_lists(text: str, shape: tuple[int | str, ...]) -> None
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "1 2", ",", "1,", "2x", "[1", "1]", "[[1]]", "٣"])
 def test_malformed_shapes_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not a shape .* a name for a size that is known at"):
-        parse_shape(text)
+    with pytest.raises(BroadcastError, match=r"is not a name \(letters, digits, _\), and no int"):
+        Workload(parse_shape(text), (), ())

@@ -203,7 +203,7 @@ def test_shell_tells_of_each_library(path, tmp_path):
         f"mask.{MACHINE}.a",
     ]
     shown = cli.run(*WORDS, "-o", tmp_path / "mask.so").stdout
-    assert all(f"{tmp_path}/{name}: 1 kernel for {target}, " in shown for name, target in found)
+    assert all(f"{tmp_path}/{name}\n" in shown for name, _ in found)
     assert cli.run("verify", tmp_path / "mask.so").exit_code == 0
     assert json.loads(cli.run("inspect", tmp_path / "mask.so", "--json").stdout)["path"] == str(
         tmp_path / f"mask.{MACHINE}.so"

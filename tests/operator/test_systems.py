@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_select.cli.workloads import gather
+from te_select.cli.workloads import WorkloadFlags, gather
 from te_select.errors import BroadcastError, DTypeError, SelectError
 from te_select.operator import systems
 from te_select.operator.broadcast import RULES
@@ -48,9 +48,7 @@ def test_flag_constructor_and_table_make_one_workload(
 ) -> None:
     def by_flag() -> Workload:
         shapes = (",".join(map(str, shape)) for shape in (cond, then, else_))
-        names = ("cond", "then", "else", "dtype", "op")
-        flags = dict(zip(names, (*shapes, dtype, op), strict=True))
-        return gather(flags)[0]
+        return gather(WorkloadFlags(*shapes, dtype, op))[0][1]
 
     expected = made(CONSTRUCTORS[op], cond, then, else_, dtype)
     assert made(Workload.of_system, OPS[op], cond, then, else_, dtype, OPS[op].mode) == expected

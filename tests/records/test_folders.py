@@ -78,8 +78,7 @@ def test_logs_list_shows_both_folders(tune):
     tune()
     tune(folders.SHIPPED)
     shown = run("logs", "list").stdout
-    assert f"{folders.user_folder()}: 1 record\n" in shown
-    assert f"{folders.SHIPPED}: 1 record\n" in shown
+    assert f"{folders.user_folder()}\n" in shown and f"{folders.SHIPPED}\n" in shown
     rows = run_json("logs", "list")["records"]
     assert [row["folder"] for row in rows] == [str(folders.user_folder()), str(folders.SHIPPED)]
 

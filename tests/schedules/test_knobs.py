@@ -28,7 +28,7 @@ from te_select import Workload
 from te_select.backends import schedule_of
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.cli.console import parse_knobs
+from te_select.cli.flags import parse_knobs
 from te_select.tuning.space import Space
 assert te_select.__file__.startswith(str(pathlib.Path.cwd()))
 w = Workload((64,), (64,), (64,))
