@@ -76,7 +76,7 @@ def test_verbs_know_a_made_up_kind(tmp_path: Path) -> None:
     flags = ["--cond", "4,1", "--then", "4,5", "--else", ""]
     path = tmp_path / "toy_mask.so"
     shown("compile", *flags, "--target", "toy", "-o", path)
-    assert "byte order" in shown("inspect", path)
+    assert "byte_orders" in shown("inspect", path)
     assert json.loads(shown("inspect", path, "--json"))["loads_here"] == "yes"
     assert "i1 < INT64_C(5)" in shown("inspect", path, "--source", "c")
     assert "passed" in shown("verify", path)

@@ -94,7 +94,7 @@ def kill_builders(folder: Path, kills: int, rng: random.Random, found: Found) ->
             _start(folder / "cache", environment={"TMPDIR": str(temporary)}),
             found,
         )
-        if left := [path.name for path in temporary.glob("te_select-*")]:
+        if left := [path.name for path in temporary.glob(".te_select-*")]:
             found.failed(f"after kill {number} there is {', '.join(left)} for good")
 
 

@@ -50,18 +50,18 @@ def attack(seed: int, found: Found, damages: int = 100) -> None:
 def _damage_library(rng: random.Random, library: Stored, path: Path, found: Found) -> None:
     """Damage a library that holds its manifest, then only the file beside it."""
     path.write_bytes(damaged(rng, library.image))
-    path.with_suffix(".json").write_bytes(library.beside())
+    path.with_suffix(".json").write_bytes(library.manifest.to_text(library.sha256))
     changed = path.read_bytes() != library.image
     _load(path, found, "damaged libraries", None if changed else judged)
     path.write_bytes(library.image)
-    beside = damaged(rng, library.beside())
+    beside = damaged(rng, library.manifest.to_text(library.sha256))
     path.with_suffix(".json").write_bytes(beside)
     _load(path, found, "libraries beside damaged manifests", judged)
     what = "exports over damaged manifests"
     found.tried(what)
     try:
         stored.write(library, path)
-        expected = library.beside()
+        expected = library.manifest.to_text(library.sha256)
     except ArtifactError as error:
         expected = b"" if "\n" in str(error) else beside
     if path.with_suffix(".json").read_bytes() != expected:

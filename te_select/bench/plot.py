@@ -10,7 +10,7 @@ from typing import Any
 
 from te_select.bench.report import label
 from te_select.bench.row import COPY, OURS, SELECT, Row
-from te_select.runtime.artifact.atomic import write_output
+from te_select.runtime.artifact import atomic
 
 _OURS, _PEERS, _ROOF, _SLOWER = "#0b6e4f", "#b0b7bf", "#c44536", "#c44536"
 _DPI = 150
@@ -52,7 +52,7 @@ def plot(path: Path, rows: Sequence[Row], machine: str) -> None:
     _bars(right, rows, numbers)
     drawn = io.BytesIO()
     figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=_DPI)
-    write_output(path, drawn.getvalue())
+    atomic.replace(path.resolve(), drawn.getvalue())
 
 
 def _numbers(rows: Sequence[Row]) -> dict[str, int]:

@@ -17,8 +17,7 @@ from te_select.bench.options import Options
 from te_select.bench.row import NAMED, OURS, Row, label_of
 from te_select.bench.suite import DEFAULT
 from te_select.records.doubt import BUSY
-from te_select.runtime.artifact import packages
-from te_select.runtime.artifact.atomic import write_output
+from te_select.runtime.artifact import atomic, packages
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -162,7 +161,7 @@ def write_csv(path: Path, results: Results) -> None:
         for name, problem in _problems(row):
             empty = [""] * (len(measured) - 2)
             writer.writerow((*start, row.cache, row.moved, name, 0, *empty, problem, again))
-    write_output(path, file.getvalue().encode())
+    atomic.replace(path.resolve(), file.getvalue().encode())
 
 
 def print_report(results: Results, console: Console | None = None) -> None:

@@ -18,8 +18,7 @@ All = Annotated[bool, typer.Option("--all", help=f"List all entries, not the new
 cache_app = Verbs(
     help="The folder of kernels that were built when they were needed.\n\n"
     f"It is the user's cache folder, or {cache.FOLDER}. {cache.SIZE} limits it, in MiB; what was "
-    "used least recently goes first.\n\n"
-    "Example: te-select cache info"
+    "used least recently goes first."
 )
 
 

@@ -26,10 +26,7 @@ StaticObject = Annotated[
     bool, typer.Option("--static-object", help="Write an object file .o for TVM as well.")
 ]
 Names = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--name", help="Another name in the header: masked=graph#0 declares te_masked; repeatable."
-    ),
+    list[str] | None, typer.Option("--name", help="masked=graph#0: te_masked, too; repeatable.")
 ]
 
 

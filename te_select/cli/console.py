@@ -143,9 +143,7 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
     console = Console(markup=False, highlight=False)
     if not console.is_terminal:
         console.width = _FILE_WIDTH  # lines stay whole, so that they can be searched
-    with console.capture() as shown:
-        console.print(table)
-    print(*(line.rstrip() for line in shown.get().splitlines()), sep="\n")
+    console.print(table)
 
 
 def _print(fields: Mapping[str, Any], indent: str = "") -> None:
@@ -186,10 +184,9 @@ def _in_words(value: Any) -> str:
 
 def _fail(error: BaseException, *, as_json: bool) -> int:
     """Say what went wrong, on one line; the exit code."""
-    kind, line, code = type(error).__name__, str(error), FAILED
-    if isinstance(error, (SelectError, UsageError)):
-        code = BAD_USAGE if isinstance(error, _BAD_VALUES) else FAILED
-    elif isinstance(error, KeyboardInterrupt):
+    kind, line = type(error).__name__, str(error)
+    code = BAD_USAGE if isinstance(error, _BAD_VALUES) else FAILED
+    if isinstance(error, KeyboardInterrupt):
         line, code = INTERRUPTION, INTERRUPTED
     elif isinstance(error, ModuleNotFoundError):
         return _fail(not_installed("this", error), as_json=as_json)
@@ -206,7 +203,7 @@ def _fail(error: BaseException, *, as_json: bool) -> int:
         line = line if what is None else f"{what} cannot be used: {line}"
     elif hasattr(error, "format_message"):  # Typer's own
         kind, line, code = "UsageError", _explain(error, error.format_message()), BAD_USAGE
-    else:
+    elif not isinstance(error, (SelectError, UsageError)):
         raise error
     line = printable(" ".join(line.split()))
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,12 +29,8 @@ _COLUMNS = (
     "name", "cond_shape", "then_shape", "else_shape", "out_shape", "dtype", "status",
     "cond_producer", "bytes_per_call",
 )  # fmt: skip
-Sbom = Annotated[
-    bool, typer.Option("--sbom", help="Print a library's bill of materials, as CycloneDX JSON.")
-]
-Load = Annotated[
-    bool, typer.Option("--load", help="Load the library, which runs its code, and ask it more.")
-]
+Sbom = Annotated[bool, typer.Option("--sbom", help="A bill of materials, as CycloneDX JSON.")]
+Load = Annotated[bool, typer.Option("--load", help="Load the library: its code runs.")]
 
 
 def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
@@ -81,7 +78,9 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
             return
         document = _of_library(path)
         document |= _here(path, document["kernels"], load=load)
-        document |= _written_beside(path)
+        with contextlib.suppress(ArtifactError):  # it was changed, as loads_here says
+            written, left = stored.write_beside(stored.read(path), path)
+            document |= {"files_written": written, "files_left": left}
     else:
         flags.no_meaning("beside workload flags", load=load, sbom=sbom)
         document = _of_workload(gather(given)[0][1], target or "native", logs, config)
@@ -141,15 +140,6 @@ def _of_workload(
         document |= _here(made, document["kernels"])
     del document["path"]
     return document
-
-
-def _written_beside(path: Path) -> dict[str, list[str]]:
-    """Write the manifest and the header beside a library again, if they differ from it."""
-    try:
-        written, left = stored.write_beside(stored.read(path), path)
-    except ArtifactError:  # it was changed, as "loads here" says
-        return {}
-    return {"files_written": written, "files_left": left}
 
 
 def _here(path: Path, kernels: list[dict[str, Any]], *, load: bool = True) -> dict[str, Any]:

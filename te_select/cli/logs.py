@@ -18,26 +18,9 @@ if TYPE_CHECKING:
 
 Targets = Annotated[str, typer.Option(help="A glob: only these targets.")]
 Only = Annotated[str, typer.Option(help="A glob: only records with these names.")]
-Written = Annotated[
-    Path | None, typer.Option("--tuning-logs", help="The folder to change; default: your own.")
-]
-Read = Annotated[
+Folder = Annotated[
     Path | None,
-    typer.Option(
-        "--tuning-logs",
-        exists=True,
-        file_okay=False,
-        help="The folder to read; default: your own and the shipped; to export, the first of them.",
-    ),
-]
-Pruned = Annotated[
-    Path | None,
-    typer.Option(
-        "--tuning-logs",
-        exists=True,
-        file_okay=False,
-        help="The folder to change; default: your own.",
-    ),
+    typer.Option("--tuning-logs", help="A folder of records; default: your own, and the shipped."),
 ]
 Better = Annotated[
     bool, typer.Option("--better", help="Only records that are better than the default config.")
@@ -45,15 +28,12 @@ Better = Annotated[
 From = Annotated[Path, typer.Argument(exists=True, file_okay=False, help="A folder of logs.")]
 To = Annotated[Path, typer.Argument(help="A folder of logs; made if it is missing.")]
 
-logs_app = Verbs(
-    help="Show and move the records that tuning has written.\n\n"
-    "Example: te-select logs list --tuning-logs tuning_logs"
-)
+logs_app = Verbs(help="Show and move the records that tuning has written.")
 
 
 @logs_app.verb("list")
 def list_command(
-    logs: Read = None, target: Targets = "*", only: Only = "*", as_json: flags.Json = False
+    logs: Folder = None, target: Targets = "*", only: Only = "*", as_json: flags.Json = False
 ) -> None:
     """List records, with their times and the machines they come from.
 
@@ -122,7 +102,7 @@ def best_command(
 @logs_app.verb("export")
 def export_command(
     to: To,
-    logs: Read = None,
+    logs: Folder = None,
     target: Targets = "*",
     only: Only = "*",
     better: Better = False,
@@ -138,7 +118,7 @@ def export_command(
 @logs_app.verb("import")
 def import_command(
     source: From,
-    logs: Written = None,
+    logs: Folder = None,
     target: Targets = "*",
     only: Only = "*",
     as_json: flags.Json = False,
@@ -149,18 +129,21 @@ def import_command(
 
     Example: te-select logs import build/logs
     """
-    _merge(source, logs or _own(), target, only, as_json)
+    from te_select.records.folders import user_folder  # noqa: PLC0415 - only where it is needed
+
+    _merge(source, logs or user_folder(), target, only, as_json)
 
 
 @logs_app.verb("prune")
-def prune_command(logs: Pruned = None, target: Targets = "*", as_json: flags.Json = False) -> None:
+def prune_command(logs: Folder = None, target: Targets = "*", as_json: flags.Json = False) -> None:
     """Drop records that no compilation uses, and damaged lines.
 
     Example: te-select logs prune --tuning-logs tuning_logs
     """
+    from te_select.records.folders import user_folder  # noqa: PLC0415 - only where it is needed
     from te_select.records.manage import prune  # noqa: PLC0415 - imports tvm
 
-    show({"dropped": prune(logs or _own(), target)}, as_json)
+    show({"dropped": prune(_checked(logs or user_folder()), target)}, as_json)
 
 
 _COLUMNS = (
@@ -176,14 +159,14 @@ def _row(target: str, entry: Entry) -> dict[str, Any]:
     return {
         "target": target,
         "record": entry.key,
-        "microseconds": _microseconds(entry.seconds),
-        "default_microseconds": None if default is None else _microseconds(default),
+        "microseconds": 1e6 * entry.seconds,
+        "default_microseconds": default and 1e6 * default,
         "config": dict(entry.knobs),
         "gain": _gain(entry, default),
         "unsure": entry.unsure,
         "edited": entry.edited,
-        "busy_cores": _rounded(said.get("busy_cores")),
-        "spread": _rounded(said.get("spread")),
+        "busy_cores": said.get("busy_cores"),
+        "spread": said.get("spread"),
         "tvm": entry.tvm,
         **{name: said.get(name) for name in _SAID},
     }
@@ -200,24 +183,18 @@ def _gain(entry: Entry, default: float | None) -> str | None:
     return "default won" if entry.seconds == default else f"{default / entry.seconds:.2f}x"
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
+def _checked(logs: Path) -> Path:
+    from te_select.records.folders import check  # noqa: PLC0415 - only where it is needed
 
-
-def _microseconds(seconds: float) -> float:
-    return float(f"{seconds * 1e6:.4g}")
-
-
-def _own() -> Path:
-    from te_select.records.folders import user_folder  # noqa: PLC0415 - only where it is needed
-
-    return user_folder()
+    with flags.of_flag("--tuning-logs"):
+        check(logs)
+    return logs
 
 
 def _folders(logs: Path | None) -> list[Path]:
     from te_select.records.folders import default_folders  # noqa: PLC0415 - only where it is needed
 
-    return default_folders() if logs is None else [logs]
+    return default_folders() if logs is None else [_checked(logs)]
 
 
 def _merge(

@@ -16,7 +16,7 @@ from te_select.cli.console import UsageError
 from te_select.cli.flags import parse_pairs
 from te_select.errors import BroadcastError, DTypeError, ModelError
 from te_select.operator.access import access_pattern
-from te_select.operator.broadcast import Shape, count_of
+from te_select.operator.broadcast import count_of
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 
@@ -34,10 +34,7 @@ def _formats() -> str:
 
 
 Model = Annotated[Path | None, typer.Option(exists=True, help=_formats())]
-Expand = Annotated[
-    bool,
-    typer.Option("--expand", help="With --model: look into operators that ONNX has as functions."),
-]
+Expand = Annotated[bool, typer.Option("--expand", help="Look into functions of ONNX, too.")]
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class ModelFlags:
     model: Model = None
     size: Annotated[
         list[str] | None,
-        typer.Option(help="Size of a named dim: batch=8 (tune takes batch=1:64, too); repeatable."),
+        typer.Option(help="Of a named dim: batch=8 (tune takes batch=1:64, too); repeatable."),
     ] = None
     expand: Expand = False
 
@@ -144,16 +141,12 @@ def _bytes(node: ModelNode, sizes: dict[str, int]) -> int | None:
     workload = node.workload
     try:
         if node.status == "dispatched" and node.dtype and None not in shapes:
-            cond, then, else_ = (_bound(shape or (), sizes) for shape in shapes)
+            bound = (tuple(sizes.get(str(dim), dim) for dim in shape or ()) for shape in shapes)
+            cond, then, else_ = bound
             workload = Workload(cond, then, else_, node.dtype, "multidirectional")
         return None if workload is None else access_pattern(workload.bind(sizes)).bytes_moved()
     except (BroadcastError, DTypeError):  # a size is missing, or the model does not run with these
         return None
-
-
-def _bound(shape: Shape, sizes: dict[str, int]) -> Shape:
-    """A shape with names replaced by sizes, as far as these are known."""
-    return tuple(sizes.get(str(dim), dim) for dim in shape)
 
 
 def counted(nodes: Sequence[ModelNode]) -> str:

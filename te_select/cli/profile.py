@@ -14,16 +14,9 @@ from te_select.cli.flags import Json
 from te_select.errors import SelectError
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, but write no file.")]
-Force = Annotated[
-    bool, typer.Option("--force", help="Measure even if other programs use the cores.")
-]
+Force = Annotated[bool, typer.Option("--force", help="Measure beside busy programs, too.")]
 Rounds = Annotated[
-    int,
-    typer.Option(
-        min=2,
-        max=1000,
-        help="How many turns each way of a comparison gets; more, where thresholds are unsure.",
-    ),
+    int, typer.Option(min=2, max=1000, help="Turns of each way; more, if thresholds are unsure.")
 ]
 
 

@@ -30,12 +30,8 @@ _CAPTURED = "what a program wrote that ran with TE_SELECT_CAPTURE"
 class SuiteFlags:
     """Which workloads."""
 
-    suite: Annotated[
-        str | None, typer.Option(help="A suite of the bench: default or baselines.")
-    ] = None
-    only: Annotated[str | None, typer.Option(help="A glob: only these workloads of the suite.")] = (
-        None
-    )
+    suite: Annotated[str | None, typer.Option(help="Of the bench: default or baselines.")] = None
+    only: Annotated[str | None, typer.Option(help="A glob over the suite's workloads.")] = None
 
     def entries(self) -> list[Entry]:
         """The entries of the suite, by default the default one.

@@ -37,41 +37,24 @@ class OtherFlags:
     """Which workloads."""
 
     library: Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")] = None
-    captured: Annotated[
-        Path | None, typer.Option(help="Tune what a program with TE_SELECT_CAPTURE asked for.")
-    ] = None
-    where: Annotated[
-        str | None, typer.Option(help='Tune a kernel of te_select.where, such as "w4 n:cte".')
-    ] = None
-    again: Annotated[
-        bool,
-        typer.Option("--again", help="Take over records of other versions that still win."),
-    ] = False
+    captured: Annotated[Path | None, typer.Option(help="A file of TE_SELECT_CAPTURE.")] = None
+    where: Annotated[str | None, typer.Option(help='A kernel of where(): "w4 n:cte".')] = None
+    again: Annotated[bool, typer.Option("--again", help="Records of other versions.")] = False
 
 
 @dataclass(frozen=True)
 class PlaceFlags:
     """Where."""
 
-    target: Annotated[
-        str, typer.Option(help="As for compile; a list of CPUs to tune for each of them.")
-    ] = "native"
+    target: Annotated[str, typer.Option(help="As for compile, or a list of CPUs.")] = "native"
     runner: Annotated[
-        str,
-        typer.Option(
-            help="local, or rpc://HOST:PORT/KEY for a fleet; {target} in it is the target."
-        ),
+        str, typer.Option(help="local, or rpc://HOST:PORT/KEY; {target} in it is the target.")
     ] = "local"
     tuning_logs: Annotated[
-        Path | None,
-        typer.Option(help="The folder to write; default: your own, which compile reads."),
+        Path | None, typer.Option(help="The folder to write; default: your own.")
     ] = None
     profile: Annotated[
-        bool,
-        typer.Option(
-            "--profile/--no-profile",
-            help="Measure the machine's profile first, if it is only reasoned.",
-        ),
+        bool, typer.Option(help="Measure the machine's profile first, if it is only reasoned.")
     ] = True
 
 
@@ -79,12 +62,8 @@ class PlaceFlags:
 class ChoiceFlags:
     """How long."""
 
-    every: Annotated[
-        bool, typer.Option("--all", help="Tune workloads whose default is near the roof, too.")
-    ] = False
-    minutes: Annotated[
-        float | None, typer.Option(min=0.0, help="The most that the session takes, shared by all.")
-    ] = None
+    every: Annotated[bool, typer.Option("--all", help="Tune what is near the roof, too.")] = False
+    minutes: Annotated[float | None, typer.Option(min=0.0, help="The most, for all.")] = None
 
 
 @dataclass(frozen=True)
@@ -93,29 +72,18 @@ class TrialFlags:
 
     trials: Annotated[int, typer.Option(help="Configs to measure per workload.")] = 64
     timeout: Annotated[float, typer.Option(help="Seconds that a config may take.")] = 30.0
-    jobs: Annotated[
-        int | None, typer.Option(help="Configs to build at once; default one per CPU.")
-    ] = None
+    jobs: Annotated[int | None, typer.Option(help="Builds at once; default: one per CPU.")] = None
     seed: Annotated[int, typer.Option(help="Same seed, same configs.")] = 0
-    force: Annotated[
-        bool, typer.Option("--force", help="Tune workloads that have a record, too.")
-    ] = False
+    force: Annotated[bool, typer.Option("--force", help="Tune what has a record, too.")] = False
     patient: Annotated[
         bool, typer.Option("--patient", help="Go on when nothing untried promises 1 %.")
     ] = False
-    density: Annotated[float, typer.Option(help="Percent of cond that is true as it is timed.")] = (
-        50.0
-    )
+    density: Annotated[float, typer.Option(help="Percent of cond that is true.")] = 50.0
     block: Annotated[int, typer.Option(help="Elements of cond that are drawn together.")] = 1
-    cond_file: Annotated[
-        str, typer.Option(help="A .npy of booleans: the cond that it is timed with.")
-    ] = ""
+    cond_file: Annotated[str, typer.Option(help="A .npy of booleans: the cond.")] = ""
 
 
-Plot = Annotated[
-    Path | None,
-    typer.Option(help="Draw the trials, and what each knob is worth: PNG, SVG or PDF."),
-]
+Plot = Annotated[Path | None, typer.Option(help="Draw trials and knobs: PNG, SVG or PDF.")]
 
 
 def tune_command(  # noqa: PLR0913, PLR0917 - one for each group

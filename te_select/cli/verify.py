@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 KernelName = Annotated[str | None, typer.Option(help="Check this kernel only.")]
 Check = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Run this check: random, all_true, all_false, blocked, bytes, misaligned, special, "
-        "in_place or bounds; repeatable."
-    ),
+    list[str] | None, typer.Option(help="Only this check, such as random or bounds; repeatable.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the random data.")]
 

@@ -11,31 +11,22 @@ import typer
 from te_select.cli.console import UsageError, progress, show
 from te_select.cli.flags import Json, Verbs
 from te_select.cli.paths import check_output
-from te_select.levels import NAMES
 from te_select.operator import family
 
-Target = Annotated[
-    str,
-    typer.Option(
-        help=f"A CPU, as for compile: native, {NAMES[0]} to {NAMES[-1]} or several, aarch64, ..."
-    ),
-]
+Target = Annotated[str, typer.Option(help="A CPU, as for compile, or a list of them.")]
 Output = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", help="The .so to write, to ship it; default into the cache."),
+    Path | None, typer.Option("-o", "--output", help="The .so to write; default into the cache.")
 ]
 
 where_app = Verbs(
     help="The kernels of te_select.where.\n\n"
     "They are built by themselves when they are first needed; this is for doing it beforehand, or "
-    "for another machine.\n\n"
-    "Example: te-select where build"
+    "for another machine."
 )
 
 onnxruntime_app = Verbs(
     help="The execution provider for ONNX Runtime.\n\n"
-    "Python programs need only te_select.onnxruntime.register(session_options).\n\n"
-    "Example: te-select onnxruntime build -o build/libte_select_ort.so"
+    "Python programs need only te_select.onnxruntime.register(session_options)."
 )
 
 

@@ -11,7 +11,7 @@ import typer
 
 from te_select.cli.console import UsageError
 from te_select.cli.flags import check_known, of_flag
-from te_select.operator.broadcast import Dim, shown
+from te_select.operator.broadcast import RULES, Dim, shown
 from te_select.operator.systems import OPS
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import files
@@ -30,9 +30,7 @@ class WorkloadFlags:
     else_: Annotated[str | None, typer.Option("--else", help="Shape of else.")] = None
     dtype: Annotated[str | None, typer.Option(help="Element type; default float32.")] = None
     op: Annotated[str | None, typer.Option(help=f"A system's rule: {', '.join(OPS)}.")] = None
-    auto_broadcast: Annotated[
-        str | None, typer.Option(help="none, numpy, pdpd or multidirectional; default numpy.")
-    ] = None
+    auto_broadcast: Annotated[str | None, typer.Option(help=f"{', '.join(RULES)}.")] = None
     axis: Annotated[int | None, typer.Option(help="Under pdpd, where else and cond start.")] = None
 
     @property
@@ -49,9 +47,7 @@ class WorkloadsFlags(WorkloadFlags):
         list[str] | None,
         typer.Option(help='As JSON: {"cond_shape": [4], "then_shape": ...}; repeatable.'),
     ] = None
-    workloads: Annotated[
-        Path | None, typer.Option(help="A file with a JSON list of workloads.")
-    ] = None
+    workloads: Annotated[Path | None, typer.Option(help="A file with a JSON list.")] = None
 
 
 def gather(flags: WorkloadFlags) -> list[tuple[str, Workload]]:

@@ -89,7 +89,7 @@ def test_logs_prune_says_what_is_gone(tmp_path, fake):
 def test_missing_folder_exits_2_with_one_line(args):
     result = run("logs", *args)
     assert result.exit_code == 2
-    assert "'missing'" in result.stderr
+    assert "missing" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

@@ -92,12 +92,6 @@ def test_names_in_c_that_mean_no_function_are_refused(graph, tmp_path, given, sa
     assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
 
 
-def test_lines_of_tables_end_without_blanks(graph):
-    shown = run("inspect", "--model", graph).stdout
-    assert shown.count("\n") > 6
-    assert [line for line in shown.splitlines() if line != line.rstrip()] == []
-
-
 def test_kernel_is_found_by_the_place_of_its_node(library):
     document, path = library
     loaded = te_select.load(path)

@@ -13,6 +13,7 @@ from te_select.errors import ArtifactError, caught, suppress
 from te_select.runtime.artifact import files, scratch
 
 _EXECUTABLE, _ORDINARY = 0o777, 0o666  # permissions before the umask
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 def replace(path: Path, data: bytes) -> None:
@@ -37,24 +38,27 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
         rename over a file, which is immutable or on which something is mounted, those before it
         are.
     """
-    folders = {path.parent for path in contents}
-    with contextlib.ExitStack() as temporaries:
-        written = []
+    folders: dict[Path, Path] = {}  # of temporary files, by what they lie in
+    with contextlib.ExitStack() as stack:
+        written: list[tuple[Path, Path]] = []
         for path, data in contents.items():
             with _explained(path):
                 _check_replaceable(path)
                 if not files.is_folder(path.parent):
                     path.parent.mkdir(parents=True, exist_ok=True)
-                written.append((temporaries.enter_context(_temporary(path, data, mode)), path))
+                if path.parent not in folders:
+                    folders[path.parent] = scratch.make_within(path.parent)
+                    stack.callback(scratch.remove, folders[path.parent])
+                name = folders[path.parent].joinpath(str(len(written)))
+                executable = path.suffix == ".so"
+                _write(name, data, mode or (_EXECUTABLE if executable else _ORDINARY))
+                written.append((name, path))
         for name, path in written:
             with _explained(path):
                 name.replace(path)
         for folder in folders:
             with suppress(OSError):  # the files are there; some systems sync no folders
                 sync_folder(folder)
-    for folder in folders:
-        with suppress(OSError):
-            scratch.clear(folder, scratch.HIDDEN)
 
 
 def check_folder(path: Path) -> None:
@@ -63,11 +67,13 @@ def check_folder(path: Path) -> None:
     Raises
     ------
     ArtifactError
-        If it cannot.
+        If it cannot, or a folder is there.
     """
-    folder = files.check_parent(path)
-    with _explained(path), _temporary(folder / path.name, None, None):
-        pass
+    if files.is_folder(path):
+        raise ArtifactError(f"{path} cannot be written: it is a folder")
+    with _explained(path):
+        found = next(each for each in path.absolute().parents if not files.is_missing(each))
+        scratch.remove(scratch.make_within(found))
 
 
 def remove(path: Path) -> None:
@@ -82,22 +88,6 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_output(path: Path, data: bytes) -> None:
-    """Write an output of the user's choice; a regular file is replaced as a whole.
-
-    Raises
-    ------
-    ArtifactError
-        If it cannot be written.
-    """
-    with _explained(path):
-        if path.exists() and not path.is_file():  # such as /dev/stdout, which must stay
-            path.write_bytes(data)
-            return
-        target = path.resolve()
-    replace(target, data)
-
-
 def sync_folder(folder: Path) -> None:
     """Bring a folder's list of files to the disk; raises OSError if the system cannot."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -107,31 +97,17 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-@contextlib.contextmanager
-def _temporary(path: Path, data: bytes | None, mode: int | None) -> Iterator[Path]:
-    """A file beside ``path``, locked while this process lives; with bytes, if any, on the disk."""
-    if mode is None:
-        mode = _EXECUTABLE if path.suffix == ".so" else _ORDINARY
-    # Its name is not made of the path's, which may be as long as a name can be.
-    name, handle = scratch.create(
-        path.parent, lambda new: os.open(new, scratch.NEW, mode), scratch.HIDDEN
-    )
-    try:
-        if data is not None:
-            with os.fdopen(os.dup(handle), "wb") as file:  # closed before the rename, and may fail
-                file.write(data)
-                file.flush()
-                os.fsync(handle)
-        yield name
-    finally:
-        with suppress(OSError):
-            name.unlink(missing_ok=True)
-        os.close(handle)
+def _write(name: Path, data: bytes, mode: int) -> None:
+    """Write a new file, and bring it to the disk."""
+    handle = os.open(name, _NEW, mode)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(handle)
 
 
 def _check_replaceable(path: Path) -> None:
     """Find out what a rename would refuse, while nothing has been renamed."""
-    files.check_parent(path)
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(path.lstat().st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

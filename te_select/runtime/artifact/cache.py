@@ -200,7 +200,7 @@ def clear() -> list[Entry]:
             entry.path.unlink(missing_ok=True)
             removed.append(entry)
         with suppress(FileNotFoundError):
-            scratch.clear(folder(), scratch.HIDDEN)
+            scratch.remove(scratch.make_within(folder()))
     except caught(OSError) as error:
         raise CacheError(f"{folder()} cannot be cleared: {error.strerror or error}") from error
     return removed

@@ -19,7 +19,6 @@ OWNER = b"te-select\0"
 NOTE_TYPE = 1
 _UNSEALED = "0" * 64
 _DIGEST_AT = len('{"sha256": "')
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
 _NOTE = re.compile(  # sizes of owner and text, type, and owner, padded to four bytes
     struct.pack("<I", len(OWNER)) + rb"(.{4})" + struct.pack("<I", NOTE_TYPE) + OWNER + rb"\0\0",
     re.DOTALL,
@@ -106,7 +105,9 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
     """
     found = _place(image)
     if found is None:
-        reason = _damage(image) or "was not made by te-select 0.2 or later: it holds no manifest"
+        reason = "holds no manifest: it was cut, or not made by te-select 0.2 or later"
+        if not image.startswith(_IDENTITY):
+            reason = "is no ELF file of 64 bits, as shared libraries are"
         raise ArtifactError(f"{place} {reason}; expected a library as te_select.export makes it")
     start, size = found
     digest = image[start + _DIGEST_AT : start + _DIGEST_AT + len(_UNSEALED)]
@@ -117,24 +118,10 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
         )
     if check and digest != _digest(image, start):
         raise ArtifactError(
-            f"{place} is not the library that was exported (the SHA-256 differs): it "
-            f"{_damage(image) or 'was changed'}; export it again"
+            f"{place} is not the library that was exported (the SHA-256 differs): it was changed "
+            "or cut; export it again"
         )
     return parse(image[start : start + size], f"the manifest in {place}")
-
-
-def _damage(image: bytes) -> str:
-    """Why some bytes are no whole library, as the end of a sentence; empty if they may be one."""
-    if not image:
-        return "is empty"
-    if not image.startswith(_IDENTITY):
-        return "is no ELF file of 64 bits, as shared libraries are"
-    header = _HEADER.unpack_from(image.ljust(_HEADER.size, b"\0"))
-    at, entry_size, count = header[6], header[11], header[12]  # of the sections, which end the file
-    size = max(_HEADER.size, at + entry_size * count)
-    if len(image) < size:
-        return f"was cut: its ELF header says {size} bytes, and there are {len(image)}"
-    return ""
 
 
 def digest_of(image: bytes) -> str:

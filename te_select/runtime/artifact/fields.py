@@ -1,36 +1,44 @@
-"""Records of a manifest that hold simple fields, as objects of JSON that others have written."""
+"""What fields of JSON must be, and the records of a manifest that hold simple ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-_Record = TypeVar("_Record")
-_KINDS = {"str": str, "int": int, "Mapping[str, Any]": dict, "str | None": object}  # of a field
+LINE = "a string of one line"
+EACH = "every field"
 
 
-def typed(data: Mapping[str, Any], key: str, kind: type, of: str = "") -> Any:
-    """The field of an object; TypeError if it is of another type, or missing."""
-    value = data.get(key)
+def check(value: Any, form: Any, name: str) -> None:
+    """Check what others have written as JSON; TypeError if it is not of a form.
+
+    Parameters
+    ----------
+    value
+        The value.
+    form
+        A type; `LINE`; a list of the form of all elements; or a dict of the forms of fields, of
+        which one that ends in ``?`` may be missing, and `EACH` stands for all.
+    name
+        What it is called.
+    """
+    kind: Any = form if isinstance(form, type) else type(form)
     if not isinstance(value, kind):
-        raise TypeError(f"{key} is {value!r}, expected a {kind.__name__}{of}")
-    return value
-
-
-def check_strings(values: Iterable[Any], key: str) -> None:
-    """Check that values are strings of one line; TypeError if not."""
-    for value in values:
-        if not isinstance(value, str) or not value.isprintable():
-            raise TypeError(f"{key} holds {value!r}, expected strings of one line")
-
-
-def read(record: type[_Record], item: Any, what: str) -> _Record:
-    """A record of simple fields; TypeError if one is missing, or of another type."""
-    if not isinstance(item, dict):
-        raise TypeError(f"{what} {item!r} is not an object")
-    declared = [(each.name, _KINDS[str(each.type)]) for each in fields(record)]  # type: ignore[arg-type]
-    return record(**{name: typed(item, name, kind, f" of the {what}") for name, kind in declared})
+        raise TypeError(f"{name} is {value!r}, expected a {kind.__name__}")
+    if form is LINE and not value.isprintable():
+        raise TypeError(f"{name} is {value!r}, expected {LINE}")
+    if isinstance(form, list):
+        for each in value:
+            check(each, form[0], name)
+    elif isinstance(form, dict) and EACH in form:
+        for each in value.values():
+            check(each, form[EACH], name)
+    elif isinstance(form, dict):
+        for key, of in form.items():
+            field = key.removesuffix("?")
+            if field == key or field in value:
+                check(value.get(field), of, field)
 
 
 @dataclass(frozen=True)
@@ -71,11 +79,9 @@ class Choice:
     def parse(cls, item: Mapping[str, Any], before: Choice | None = None) -> Choice:
         """Read a choice; what it does not say is as in the one before it."""
         if before is not None:
-            item = {"origin": before.origin, "why": before.why, **item}
-            if "config" not in item:
-                changes = typed({"changes": {}, **item}, "changes", dict)
-                item["config"] = {**before.config, **changes}
-        return read(cls, item, "choice")
+            changed = {**before.config, **item.get("changes", {})}
+            item = {**vars(before), "config": changed, **item}
+        return cls(item["config"], item["origin"], item["why"])
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import platform
 import stat
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from te_select.errors import ArtifactError, caught, suppress
-
-_NOT_REGULAR = (errno.ENXIO, errno.ENODEV)  # of a socket, and of a device without a driver
 
 
 def library_path(path: str | os.PathLike[str]) -> Path:
@@ -102,31 +99,12 @@ def is_missing(path: Path) -> bool:
     return False
 
 
-def _status(path: Path, *, follow: bool = True) -> os.stat_result | None:
+def _status(path: Path) -> os.stat_result | None:
     """What the system says of a path, or None; Python's own functions lose errors of handlers."""
     try:
-        return path.stat(follow_symlinks=follow)
+        return path.stat()
     except caught(OSError, ValueError):
         return None
-
-
-def check_parent(path: Path) -> Path:
-    """Check that folders lead to a path, as far as it exists; the rest can be made.
-
-    Returns
-    -------
-    Path
-        The innermost folder that is there.
-
-    Raises
-    ------
-    ArtifactError
-        If what should be a folder is a file.
-    """
-    found = next(each for each in path.absolute().parents if _status(each, follow=False))
-    if not is_folder(found):
-        raise ArtifactError(f"{path} cannot be written: {found} is a file, not a folder")
-    return found
 
 
 def opened(path: Path, what: str, flags: int = 0) -> BinaryIO:
@@ -151,8 +129,6 @@ def opened(path: Path, what: str, flags: int = 0) -> BinaryIO:
     except caught(FileNotFoundError) as error:
         raise ArtifactError(f"{path} is missing; expected {what}") from error
     except caught(OSError, ValueError) as error:
-        if getattr(error, "errno", None) in _NOT_REGULAR:
-            raise ArtifactError(f"{path} is not a regular file; expected {what}") from error
         reason = getattr(error, "strerror", None) or error
         raise ArtifactError(f"{path} cannot be read: {reason}") from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -7,12 +7,10 @@ file ``NAME.json`` beside ``NAME.so`` says the same to people and to other tools
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 from te_select import kinds
 from te_select.errors import ArtifactError, SelectError, caught
@@ -20,11 +18,9 @@ from te_select.kinds import Kind
 from te_select.operator import family
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact import files
-from te_select.runtime.artifact.fields import Choice, Component, check_strings, read, typed
+from te_select.runtime.artifact.fields import EACH, LINE, Choice, Component, check
 
 FORMAT = 2
-_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True)
@@ -165,15 +161,14 @@ class Manifest:
 
     def to_json(self, sha256: str, *, short: bool = False) -> dict[str, Any]:
         """The manifest of a library with this digest, as JSON types; see `KernelRecord.to_json`."""
+        listed = {name: [asdict(each) for each in getattr(self, name)] for name in _RECORDS}
         return {
             "sha256": sha256,
             "format": FORMAT,
             "kernels": [record.to_json(short=short) for record in self.kernels],
             "target": dict(self.target),
             "versions": dict(self.versions),
-            **_listed("components", self.components),
-            **_listed("models", self.models),
-            **_listed("nodes", self.nodes),
+            **{name: records for name, records in listed.items() if records},
         }
 
     def to_text(self, sha256: str) -> bytes:
@@ -189,17 +184,6 @@ def c_name(workload: Workload) -> str:
 def is_c_name(name: str) -> bool:
     """Whether ``te_`` and this is a name in C that no kernel and no type of the header has."""
     return re.fullmatch(r"(?!select)[a-z_]\w*", name, re.ASCII | re.IGNORECASE) is not None
-
-
-def manifest_path(path: str | os.PathLike[str]) -> Path:
-    """Where the manifest of the shared library ``path`` lies.
-
-    Raises
-    ------
-    ArtifactError
-        If it is no path, or does not end in .so.
-    """
-    return files.library_path(path).with_suffix(".json")
 
 
 def is_manifest(text: bytes) -> bool:
@@ -242,84 +226,75 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
             "again, or use the version that wrote it"
         )
     try:
-        target = typed(data, "target", dict)
-        check_strings([typed(target, "name", str)], "name")
-        own = kinds.kind(typed(target, "kind", str))
+        check(data, _FORM, "it")
+        target, own = data["target"], kinds.kind(data["target"]["kind"])
         for kind in kinds.KINDS.values():
+            optional = "" if kind is own else "?"
             for name, form in kind.requirements.items():
-                if kind is own or name in target:
-                    value = typed(target, name, form)
-                    check_strings([value] if form is str else value, name)
-        levels = _parse_levels(target)
-        versions = typed(data, "versions", dict)
-        check_strings(versions.values(), "versions")
-        kernels = tuple(_parse_kernel(item, levels) for item in typed(data, "kernels", list))
-        sha256 = typed(data, "sha256", str)
+                check(target, {f"{name}{optional}": LINE if form is str else [LINE]}, "target")
+        levels = tuple(target.get("levels", ()))
+        if len(levels) == 1:  # a library of one level has no such field
+            raise ValueError(f"levels is {list(levels)}, expected two or more")
+        kernels = tuple(_parse_kernel(item, levels) for item in data["kernels"])
         if not kernels:
             raise ValueError("kernels is empty")
         if len({record.workload.name for record in kernels}) < len(kernels):
             raise ValueError("two kernels have one symbol")
-        nodes = _list_of(NodeRecord, data, "nodes")
-        _check_served(nodes, kernels)
-        components = _list_of(Component, data, "components")
-        models = _list_of(ModelRecord, data, "models")
-        for each in components:
-            check_strings(vars(each).values(), "component")
-        for model in models:
-            check_strings([model.name, model.sha256], "models")
+        records: dict[str, Any] = {
+            name: tuple(
+                record(**{each.name: item[each.name] for each in fields(record)})
+                for item in data.get(name, ())
+            )
+            for name, (record, _) in _RECORDS.items()
+        }
+        _check_served(records["nodes"], kernels)
     except caught(ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
-    return Manifest(kernels, target, versions, nodes, components, models), sha256
+    return Manifest(kernels, target, data["versions"], **records), data["sha256"]
 
 
-def _listed(name: str, items: Iterable[Any]) -> dict[str, Any]:
-    """A field with dataclasses as JSON types; none if there are none."""
-    found = [asdict(item) for item in items]
-    return {name: found} if found else {}
+_CHOICE = {"config": dict, "origin": str, "why": str}
+_LEVEL = {**{f"{name}?": form for name, form in _CHOICE.items()}, "changes?": dict}
+_KERNEL = {
+    "workload": dict,
+    "symbol": str,
+    **_CHOICE,
+    "levels?": {EACH: _LEVEL},
+    "c_function?": str,
+    "names?": [LINE],
+}
+_TEXTS = dict.fromkeys(("place", "name", "op", "status", "reason"), str)
+_RECORDS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "components": (Component, dict.fromkeys(("name", "version", "part", "license"), LINE)),
+    "models": (ModelRecord, {"name": LINE, "sha256": LINE, "nodes": int}),
+    "nodes": (NodeRecord, {**_TEXTS, "symbol": object}),
+}
+_FORM = {
+    "target": {"name": LINE, "kind": str, "levels?": {EACH: [LINE]}},
+    "versions": {EACH: LINE},
+    "kernels": [_KERNEL],
+    "sha256": str,
+    **{f"{name}?": [form] for name, (_, form) in _RECORDS.items()},
+}
 
 
-def _list_of(record: type[_Record], data: Mapping[str, Any], name: str) -> tuple[_Record, ...]:
-    """Read what `_listed` has written."""
-    items = typed({name: [], **data}, name, list)
-    return tuple(read(record, item, name.removesuffix("s")) for item in items)
-
-
-def _parse_levels(target: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the levels, if there are several."""
-    if "levels" not in target:
-        return ()
-    levels = typed(target, "levels", dict)
-    if len(levels) < 2:  # noqa: PLR2004 - a library of one level has no such field
-        raise ValueError(f"levels is {levels!r}, expected two or more")
-    check_strings(levels, "levels")
-    for name in levels:
-        check_strings(typed(levels, name, list), name)
-    return tuple(levels)
-
-
-def _parse_kernel(item: Any, levels: tuple[str, ...]) -> KernelRecord:
-    if not isinstance(item, dict):
-        raise TypeError(f"kernel {item!r} is not an object")
-    workload = Workload.from_json(typed(item, "workload", dict))
-    symbol = typed(item, "symbol", str)
+def _parse_kernel(item: Mapping[str, Any], levels: tuple[str, ...]) -> KernelRecord:
+    workload, symbol = Workload.from_json(item["workload"]), item["symbol"]
     if symbol != workload.name:
         raise ValueError(f"symbol {symbol!r} is not the name of its workload, {workload.name!r}")
-    c_function = typed({"c_function": "", **item}, "c_function", str)
+    c_function, names = item.get("c_function", ""), tuple(item.get("names", ()))
     if c_function not in ("", c_name(workload)):
         raise ValueError(f"c_function {c_function!r} is not {c_name(workload)!r}")
-    by_level = typed({"levels": {}, **item}, "levels", dict)
+    if odd := [name for name in names if not c_function or not is_c_name(name)]:
+        raise ValueError(f"names holds {odd[0]!r}, expected identifiers, of a C function")
+    by_level = item.get("levels", {})
     if tuple(by_level) != levels[:-1]:
         raise ValueError(f"{symbol} has the levels {list(by_level)}, expected {list(levels[:-1])}")
     best = before = Choice.parse(item)
     found = {}
     for name in by_level:
-        before = found[name] = Choice.parse(typed(by_level, name, dict), before)
-    names = typed({"names": [], **item}, "names", list)
-    check_strings(names, "names")
-    if odd := [name for name in names if not c_function or not is_c_name(name)]:
-        raise ValueError(f"names holds {odd[0]!r}, expected identifiers, of a C function")
-    plain = {"levels": found, "c_function": c_function, "names": tuple(names)}
-    return KernelRecord(workload, **vars(best), **plain)
+        before = found[name] = Choice.parse(by_level[name], before)
+    return KernelRecord(workload, **vars(best), levels=found, c_function=c_function, names=names)
 
 
 def _check_served(nodes: tuple[NodeRecord, ...], kernels: tuple[KernelRecord, ...]) -> None:

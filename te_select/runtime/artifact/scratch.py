@@ -1,10 +1,9 @@
-"""Temporary files and folders, which the next process removes if their maker is killed.
+"""Temporary folders, which the next process removes if their maker is killed.
 
-No other file has a name like theirs, and their maker holds a lock on them. So one without a lock
-was left behind by a process that was killed. Whoever makes the next one of its kind in the same
-folder removes it: hidden files lie beside what they replace, folders in the folder of temporary
-files. On a file system without locks, or whose locks do nothing, nothing is removed; nor is what
-could not be locked at another time, which has a longer name.
+Nothing else has a name like theirs, and their maker holds a lock on them. So one without a lock
+was left behind by a process that was killed. Whoever makes the next one in the same place removes
+it. On a file system without locks, or whose locks do nothing, nothing is removed; nor is what could
+not be locked at another time, which has a longer name.
 
 A folder has room, or an error names the one without room. If an object file cannot be written, LLVM
 ends the process, and a C compiler names a file that nobody knows. So the room is checked before
@@ -19,9 +18,8 @@ import os
 import re
 import secrets
 import shutil
-import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from te_select.errors import ArtifactError, caught, suppress
@@ -30,14 +28,10 @@ from te_select.runtime.artifact import files
 ROOM = 1 << 20  # bytes; the objects, the stub and the library of one kernel take a quarter of it
 KERNEL_ROOM = 1 << 16  # bytes for each further kernel; it took 15 KB with a hundred kernels
 _ADVICE = "free some room, or set TMPDIR to another folder"
-VISIBLE = "te_select-"
-HIDDEN = f".{VISIBLE}"
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-_TRIES = 10  # to make something; nothing is taken for left behind so often
-_DIGITS = re.compile(r"[0-9a-f]{16}")
+_PREFIX = ".te_select-"
+_NAME = re.compile(rf"{re.escape(_PREFIX)}[0-9a-f]{{16}}")
 _held: dict[Path, tuple[int, int]] = {}
 """The file descriptors that lock folders, and the processes that made the folders."""
-_cleared: set[Path] = set()
 
 
 class NoRoomError(ArtifactError):
@@ -77,21 +71,17 @@ def folder(room: int = ROOM) -> Iterator[Path]:
 def make(room: int = ROOM) -> Path:
     """Make a temporary folder, as `folder` does, for the caller to `remove`."""
     try:
-        parent = _parent()
-        made, handle = create(parent, _create, VISIBLE)
+        made = make_within(_parent())
     except caught(OSError) as error:  # the error's text lists the folders that Python has tried
         where = "" if error.filename is None else f": {error.filename}"
         raise NoRoomError(
             f"no temporary folder can be made: {error.strerror or error}{where}; {_ADVICE}"
         ) from error
-    _held[made] = handle, os.getpid()
-    if parent not in _cleared:
-        _cleared.add(parent)
-        with suppress(OSError):
-            clear(parent, VISIBLE)
     try:
-        if room:
-            _reserve(made.joinpath("room"), room)
+        if room:  # it is checked without writing so many bytes
+            with made.joinpath("room").open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, room)
+            made.joinpath("room").unlink()
     except caught(OSError) as error:
         remove(made)
         raise NoRoomError(
@@ -101,8 +91,29 @@ def make(room: int = ROOM) -> Path:
     return made
 
 
+def make_within(parent: Path) -> Path:
+    """Make a hidden folder in another one, for the caller to `remove`; it may raise OSError."""
+    while True:
+        made = parent.joinpath(f"{_PREFIX}{secrets.token_hex(8)}")
+        made.mkdir(0o700)
+        with suppress(FileNotFoundError):  # removed as left behind, before it was opened
+            handle = _open(made)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            except caught(OSError):  # no locks here, or too many
+                with suppress(OSError):
+                    made = made.rename(f"{made}-unlocked")
+            if files.is_there(made):  # nobody has removed it before it was locked
+                break
+            os.close(handle)
+    _held[made] = handle, os.getpid()
+    with suppress(OSError):
+        _clear(parent, made)
+    return made
+
+
 def remove(made: Path) -> None:
-    """Remove a folder that `make` has made, unless this is a forked child of its maker."""
+    """Remove a folder, unless this is a forked child of its maker."""
     handle, owner = _held.get(made, (-1, -1))
     if owner == os.getpid():
         with suppress(OSError):
@@ -119,87 +130,30 @@ def _parent() -> Path:
     return Path(tempfile.gettempdir())
 
 
-def _create(path: Path) -> int:
-    path.mkdir(0o700)
+def _open(path: Path) -> int:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
-def _reserve(path: Path, room: int) -> None:
-    """Check that there is room, without writing so many bytes."""
-    with path.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, room)
-    path.unlink()
-
-
-def create(folder: Path, opened: Callable[[Path], int], prefix: str) -> tuple[Path, int]:
-    """Make a file or a folder of a new name.
-
-    Parameters
-    ----------
-    folder
-        Where to make it.
-    opened
-        Makes it at a path, and returns a file descriptor of it.
-    prefix
-        `VISIBLE` or `HIDDEN`.
-
-    Returns
-    -------
-    tuple of Path and int
-        Its path, and the descriptor, which locks it until it is closed.
-    """
-    tries = _TRIES
-    while True:
-        path = folder.joinpath(f"{prefix}{secrets.token_hex(8)}")
-        try:
-            handle = opened(path)
-        except caught(FileNotFoundError):  # removed as left behind; or the folder takes no files
-            if not (tries := tries - 1):
-                raise
-            continue
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except caught(OSError):  # no locks here, or too many
-            with suppress(OSError):
-                path = path.rename(f"{path}-unlocked")
-        if files.is_there(path):  # nobody has removed it as left behind before it was locked
-            return path, handle
-        os.close(handle)
-
-
-def clear(folder: Path, prefix: str) -> None:
-    """Remove what killed processes have left in a folder; raises OSError if it cannot be read.
-
-    Parameters
-    ----------
-    folder
-        The folder.
-    prefix
-        `VISIBLE` for folders, or `HIDDEN` for files. Others are not looked at.
-    """
-    probe, handle = create(folder, lambda path: os.open(path, NEW, 0o600), HIDDEN)
+def _clear(parent: Path, own: Path) -> None:
+    """Remove what killed processes have left in a folder, if it has locks, as on ``own``."""
     try:
-        _remove_unlocked(probe, is_folder=False)
-        if files.is_there(probe):  # else locks do nothing here
-            for path in folder.iterdir():
-                if path.name.startswith(prefix) and _DIGITS.fullmatch(path.name, len(prefix)):
-                    _remove_unlocked(path, is_folder=prefix == VISIBLE)
-    finally:
-        probe.unlink(missing_ok=True)
-        os.close(handle)
-
-
-def _remove_unlocked(path: Path, *, is_folder: bool) -> None:
-    """Remove a file, or a folder, of this user that nobody has locked."""
-    with suppress(OSError), contextlib.ExitStack() as closing:
-        # A pipe is not waited for.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        closing.callback(os.close, handle)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        found = os.fstat(handle)
-        if found.st_uid != os.geteuid():
+        with _unlocked(own):
             return
-        if is_folder and stat.S_ISDIR(found.st_mode):
+    except caught(BlockingIOError):
+        names = [path for path in parent.iterdir() if _NAME.fullmatch(path.name)]
+    for path in names:
+        with suppress(OSError), _unlocked(path):
             shutil.rmtree(path)
-        elif not is_folder and stat.S_ISREG(found.st_mode):
-            path.unlink()
+
+
+@contextlib.contextmanager
+def _unlocked(path: Path) -> Iterator[None]:
+    """Lock a folder of this user that nobody has locked; OSError if it is none."""
+    handle = _open(path)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(handle).st_uid != os.geteuid():
+            raise PermissionError
+        yield
+    finally:
+        os.close(handle)

@@ -14,13 +14,12 @@ from pathlib import Path
 
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import atomic, embedded, files, header
-from te_select.runtime.artifact.manifest import Manifest, is_manifest, manifest_path
+from te_select.runtime.artifact.manifest import Manifest, is_manifest
 
 MEMBER = "te_select.o"
 """The name of the object file in a static library."""
 ARCHIVE, OBJECT = ".a", ".o"
 """The endings of a static library for C, and of an object file for TVM."""
-_AR_MAGIC, _AR_HEADER, _AR_SIZE_AT = b"!<arch>\n", 60, 48  # of static libraries; bytes
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,6 @@ class Stored:
         """The same code with another manifest, of some of its kernels, inside."""
         image = embedded.replace(self.image, manifest)
         return Stored(image, manifest, embedded.digest_of(image))
-
-    def beside(self) -> bytes:
-        """The text of the file beside the library."""
-        return self.manifest.to_text(self.sha256)
 
 
 def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
@@ -113,7 +108,6 @@ def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
     """
     checked = files.new_library_path(path)
     atomic.check_folder(checked)
-    _check_no_folder(checked)
     for ending in endings:
         _check_replaceable(checked.with_suffix(ending))
     return checked
@@ -200,19 +194,15 @@ def write_beside(stored: Stored, path: str | os.PathLike[str]) -> tuple[list[str
 def _derived(stored: Stored, path: Path) -> dict[Path, bytes | None]:
     """The files beside a library that follow from its manifest; None for one that it has not."""
     return {
-        manifest_path(path): stored.beside(),
+        path.with_suffix(".json"): stored.manifest.to_text(stored.sha256),
         path.with_suffix(".h"): header.text(stored.manifest),
     }
 
 
-def _check_no_folder(path: Path) -> None:
-    if files.is_folder(path):
-        raise ArtifactError(f"{path} cannot be written: it is a folder")
-
-
 def _check_replaceable(path: Path) -> None:
     """Refuse to replace what no export has written."""
-    _check_no_folder(path)
+    if files.is_folder(path):
+        raise ArtifactError(f"{path} cannot be written: it is a folder")
     if files.is_there(path) and not _is_ours(path):
         what, _ = _BESIDE[path.suffix]
         raise ArtifactError(
@@ -231,14 +221,8 @@ def _is_ours(path: Path) -> bool:
 
 
 def _is_archive(data: bytes) -> bool:
-    """Whether a file is a static library that te-select has written."""
-    if not data.startswith(_AR_MAGIC + b"/ "):  # the index of symbols comes first
-        return False
-    size = data[len(_AR_MAGIC) + _AR_SIZE_AT :][:10].strip()
-    if not size.isdigit():
-        return False
-    member = len(_AR_MAGIC) + _AR_HEADER + int(size) + int(size) % 2
-    return data[member:].startswith(f"{MEMBER}/ ".encode())
+    """Whether a file is a static library that te-select has written: by the name in it."""
+    return data.startswith(b"!<arch>\n") and f"{MEMBER}/ ".encode() in data
 
 
 def _is_object(data: bytes) -> bool:

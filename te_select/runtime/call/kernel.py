@@ -124,11 +124,6 @@ class Kernel(abc.ABC):
         return ""
 
     @staticmethod
-    @abc.abstractmethod
-    def needs(target: Mapping[str, Any]) -> dict[str, str]:
-        """What a machine must have for a manifest's ``target``: names and values, in words."""
-
-    @staticmethod
     def level_here(target: Mapping[str, Any]) -> str:
         """The level that a library would choose on this machine, as `level_of` finds it later."""
         return str(target["name"])

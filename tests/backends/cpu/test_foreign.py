@@ -16,7 +16,7 @@ from te_select import Workload, compiler
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.targets import resolve
 from te_select.errors import ArtifactError, TargetError, ToolchainError
-from te_select.runtime.artifact.manifest import c_name, manifest_path
+from te_select.runtime.artifact.manifest import c_name
 from te_select.schedules.cpu.isa import ISAS
 from te_select.verify.verify import verify_kernel
 from tests.support import foreign
@@ -150,7 +150,7 @@ def test_loading_it_here_is_one_clear_line(library):
     assert said in str(caught.value) and "\n" not in str(caught.value)
     with pytest.raises(TargetError, match=f"needs the {machine} instruction set"):
         te_select.compile(WORKLOADS[0], target)
-    manifest = json.loads(manifest_path(path).read_text())
+    manifest = json.loads(path.with_suffix(".json").read_text())
     assert manifest["target"]["architecture"] == machine
 
 

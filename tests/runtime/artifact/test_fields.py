@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from te_select.errors import ArtifactError
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import manifest
 from te_select.runtime.artifact.fields import Choice
@@ -40,8 +41,12 @@ def test_only_what_differs_is_said():
 
 @pytest.mark.parametrize("item", [{"config": 3}, {"changes": 3}, {"origin": None}, {"why": 1}])
 def test_field_of_another_type_is_refused(item):
-    with pytest.raises(TypeError, match="expected a"):
-        Choice.parse(item, BEST)
+    kernel = KernelRecord(Workload((4,), (4,), ()), {}, levels={"v2": BEST}).to_json()
+    kernel["levels"]["v2"] |= item
+    target = {"name": "v2,v3", **HERE, "cpu_features": [], "levels": {"v2": [], "v3": []}}
+    data = Manifest((), target, {}).to_json("0" * 64) | {"kernels": [kernel]}
+    with pytest.raises(ArtifactError, match="expected a"):
+        manifest.parse(json.dumps(data).encode(), "it")
 
 
 def test_short_manifest_says_what_the_full_one_says():

@@ -175,7 +175,7 @@ def test_other_names_call_the_same_function(language, tmp_path):
 def test_manifest_with_a_name_that_c_does_not_take_is_refused(name):
     document = described(RULES[:1]).to_json("0" * 64)
     document["kernels"][0]["names"] = [name]
-    with pytest.raises(ArtifactError, match="names holds"):
+    with pytest.raises(ArtifactError, match="is not a manifest: names "):
         parse(json.dumps(document).encode(), "mask.so")
     document["kernels"][0]["names"] = ["masked"]
     assert parse(json.dumps(document).encode(), "mask.so")[0].kernels[0].names == ("masked",)

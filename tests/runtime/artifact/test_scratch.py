@@ -172,22 +172,6 @@ def test_results_without_room_leave_no_file(
     assert not list(tmp_path.iterdir())
 
 
-def test_results_go_to_what_is_no_file(tmp_path: Path) -> None:
-    code = """
-    from pathlib import Path
-    from te_select.runtime.artifact.atomic import write_output
-    write_output(Path("/dev/stdout"), b"written")
-    """
-    link = tmp_path / "link.csv"
-    (tmp_path / "real.csv").touch()
-    link.symlink_to(tmp_path / "real.csv")
-    from te_select.runtime.artifact.atomic import write_output
-
-    write_output(link, b"through")
-    assert link.is_symlink() and (tmp_path / "real.csv").read_bytes() == b"through"
-    assert alone(code).stdout == "written"
-
-
 @pytest.mark.parametrize("words", [["env"], ["env", "--json"], ["--help"]])
 def test_full_standard_output_is_one_line(words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:

@@ -26,7 +26,6 @@ from tests.support.runtime_standin import build
 W = Workload((8,), (8,), (8,), "float32")
 OTHER = Workload((8,), (8,), (8,), "int32")
 ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
-MARK = ".te_select-"
 
 
 @pytest.fixture(scope="module")
@@ -95,28 +94,6 @@ def test_killed_writer_leaves_the_old_or_the_new_library(pair, tmp_path):
     loading.load(target)
     stored.write(stored.read(pair[0]), target)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["mask.json", "mask.so"]
-
-
-def test_temporary_file_of_a_dead_writer_only_is_removed(path):
-    dead = path.with_name(f"{MARK}{0:016x}")
-    dead.write_bytes(b"half a libr")
-    living = run(
-        """
-        import fcntl, os, sys
-        handle = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        print("ready", flush=True)
-        sys.stdin.read()
-        """,
-        path.with_name(f"{MARK}{1:016x}"),
-    )
-    assert living.stdout.readline() == "ready\n"
-    stored.write(stored.read(path), path)
-    living.kill()
-    living.communicate()
-    assert sorted(p.name for p in path.parent.glob(f"*{MARK}*")) == [f"{MARK}{1:016x}"]
-    stored.write(stored.read(path), path)
-    assert not list(path.parent.glob(f"*{MARK}*"))
 
 
 def test_write_that_fails_leaves_what_was_there(path, pair, monkeypatch):
@@ -232,19 +209,16 @@ def test_every_flipped_byte_and_every_cut_is_detected(path):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda image: b"", "is empty; expected a library as te_select.export makes it"),
-        (lambda image: image[:40], "was cut: its ELF header says .* bytes, and there are 40"),
-        (
-            lambda image: image[: len(image) // 2],
-            "was cut: its ELF header says {size} bytes, and there are {half}",
-        ),
-        (lambda image: image[:-1], r"\(the SHA-256 differs\): it was cut"),
-        (lambda image: b"int main() {{}}\n", "is no ELF file of 64 bits"),
+        (lambda image: b"", "is no ELF file of 64 bits"),
+        (lambda image: image[:40], "holds no manifest: it was cut"),
+        (lambda image: image[: len(image) // 2], "holds no manifest: it was cut"),
+        (lambda image: image[:-1], r"\(the SHA-256 differs\): it was changed or cut"),
+        (lambda image: b"int main() {}\n", "is no ELF file of 64 bits"),
         (
             lambda image: Path(umath.__file__).read_bytes(),
-            "was not made by te-select 0.2 or later: it holds no",
+            "or not made by te-select 0.2 or later; expected a library as te_select.export",
         ),
-        (lambda image: image + b"\0", r"\(the SHA-256 differs\): it was changed; export it again"),
+        (lambda image: image + b"\0", r"\(the SHA-256 differs\): it was changed or cut"),
     ],
     ids=["empty", "start", "cut", "last byte", "text", "another", "longer"],
 )
@@ -253,7 +227,7 @@ def test_what_is_no_library_is_told_apart(path, spoil, said, beside):
     path.write_bytes(spoil(image))
     if not beside:
         path.with_suffix(".json").unlink()
-    with pytest.raises(ArtifactError, match=said.format(size=len(image), half=len(image) // 2)):
+    with pytest.raises(ArtifactError, match=said):
         loading.load(path)
 
 

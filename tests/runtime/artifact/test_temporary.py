@@ -1,4 +1,4 @@
-"""Temporary files and folders: those of killed processes go, and nothing else does."""
+"""Temporary folders: those of killed processes go, and nothing else does."""
 
 import errno
 import fcntl
@@ -13,71 +13,41 @@ from te_select.runtime.artifact import atomic, scratch
 from tests.support.machines import OTHER_USER, needs_users
 from tests.support.programs import ended
 
-LEFT = f"{scratch.HIDDEN}{'0' * 16}"
-
-
-def create(path: Path) -> int:
-    return os.open(path, scratch.NEW, 0o600)
+LEFT = f".te_select-{'0' * 16}"
 
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def killed(folder: Path) -> None:
-    """A process that is killed with a temporary file and a folder."""
+def clear(folder: Path) -> None:
+    """What every write does."""
+    scratch.remove(scratch.make_within(folder))
+
+
+def test_what_a_killed_process_has_left_is_removed(tmp_path: Path) -> None:
     code = """
 import os, signal, sys
 from pathlib import Path
 from te_select.runtime.artifact import scratch
-def create(path):
-    return os.open(path, scratch.NEW, 0o600)
-scratch.create(Path(sys.argv[1]), create, scratch.HIDDEN)
-made, _ = scratch.create(Path(sys.argv[1]), scratch._create, scratch.VISIBLE)
-(made / "kernels.o").touch()
+for _ in range(2):
+    made = scratch.make_within(Path(sys.argv[1]))
+    (made / "kernels.o").touch()
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    assert ended(sys.executable, "-c", code, folder).returncode == -signal.SIGKILL
-
-
-def test_what_a_killed_process_has_left_is_removed(tmp_path: Path) -> None:
-    killed(tmp_path)
+    assert ended(sys.executable, "-c", code, tmp_path).returncode == -signal.SIGKILL
     assert len(names(tmp_path)) == 2
-    scratch.clear(tmp_path, scratch.HIDDEN)
-    (folder,) = tmp_path.iterdir()
-    assert folder.is_dir()
-    scratch.clear(tmp_path, scratch.VISIBLE)
-    assert names(tmp_path) == set()
-
-
-def test_folder_of_the_user_beside_an_output_stays(tmp_path: Path) -> None:
-    """Such as a checkout that is named by its commit."""
-    checkout = tmp_path / f"{scratch.VISIBLE}{'0' * 16}"
-    (checkout / "src").mkdir(parents=True)
     atomic.replace(tmp_path / "mask.so", b"")
-    assert (checkout / "src").is_dir()
-
-
-@pytest.mark.parametrize("prefix", [scratch.HIDDEN, scratch.VISIBLE])
-def test_only_what_is_made_with_a_prefix_is_removed(tmp_path: Path, prefix: str) -> None:
-    as_file, as_folder = tmp_path / "files", tmp_path / "folders"
-    for parent in (as_file, as_folder):
-        parent.mkdir()
-    (as_file / f"{prefix}{'0' * 16}").touch()
-    (as_folder / f"{prefix}{'0' * 16}").mkdir()
-    for parent in (as_file, as_folder):
-        scratch.clear(parent, prefix)
-    assert bool(names(as_file)) == (prefix == scratch.VISIBLE)
-    assert bool(names(as_folder)) == (prefix == scratch.HIDDEN)
+    assert names(tmp_path) == {"mask.so"}
 
 
 def test_what_a_living_process_has_made_stays(tmp_path: Path) -> None:
-    path, handle = scratch.create(tmp_path, create, scratch.HIDDEN)
-    scratch.clear(tmp_path, scratch.HIDDEN)
-    assert path.exists()
-    os.close(handle)
-    scratch.clear(tmp_path, scratch.HIDDEN)
-    assert not path.exists()
+    made = scratch.make_within(tmp_path)
+    clear(tmp_path)
+    assert made.exists()
+    os.close(scratch._held.pop(made)[0])
+    clear(tmp_path)
+    assert not made.exists()
 
 
 def refuse(*_: int) -> None:
@@ -89,21 +59,19 @@ def test_nothing_is_removed_without_locks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flock: object
 ) -> None:
     """Another machine may be writing what lies there."""
-    (tmp_path / LEFT).touch()
+    (tmp_path / LEFT).mkdir()
     monkeypatch.setattr(fcntl, "flock", flock)
-    path, handle = scratch.create(tmp_path, create, scratch.HIDDEN)
-    os.close(handle)
-    scratch.clear(tmp_path, scratch.HIDDEN)
-    assert names(tmp_path) == {LEFT, path.name}
+    clear(tmp_path)
+    assert names(tmp_path) == {LEFT}
 
 
 def test_what_has_no_lock_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system had no lock left for its maker, and has one for the next process."""
     with monkeypatch.context() as short:
         short.setattr(fcntl, "flock", refuse)
-        path, _ = scratch.create(tmp_path, scratch._create, scratch.VISIBLE)
-    scratch.clear(tmp_path, scratch.VISIBLE)
-    assert path.is_dir()
+        made = scratch.make_within(tmp_path)
+    clear(tmp_path)
+    assert made.is_dir()
 
 
 def test_folder_that_others_remove_is_named() -> None:
@@ -116,7 +84,7 @@ def test_folder_that_others_remove_is_named() -> None:
     "name",
     [
         "te_select-older",
-        "te_select-scratch-notes",
+        LEFT[1:],  # such as a checkout that is named by its commit
         f".mask.so{LEFT}",
         f"{LEFT}0",
         LEFT.upper(),
@@ -128,26 +96,29 @@ def test_folder_that_others_remove_is_named() -> None:
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_other_names_stay(tmp_path: Path, name: str, kind: str) -> None:
     (tmp_path / name).touch() if kind == "file" else (tmp_path / name).mkdir()
-    scratch.clear(tmp_path, scratch.HIDDEN)
-    scratch.clear(tmp_path, scratch.VISIBLE)
+    clear(tmp_path)
     assert names(tmp_path) == {name}
 
 
-@pytest.mark.parametrize("kind", ["pipe", "socket", "link", "link to a folder", "broken link"])
-def test_neither_file_nor_folder_stays_and_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", ["file", "pipe", "socket", "link", "link to a folder", "broken link"]
+)
+def test_what_is_no_folder_stays_and_is_not_waited_for(tmp_path: Path, kind: str) -> None:
     folder, precious = tmp_path / "folder", tmp_path / "precious"
     folder.mkdir()
     precious.mkdir()
     (precious / "file").touch()
     planted = folder / LEFT
-    if kind == "pipe":
+    if kind == "file":
+        planted.touch()
+    elif kind == "pipe":
         os.mkfifo(planted)
     elif kind == "socket":
         os.mknod(planted, 0o600 | 0o140000)
     else:
         ends = {"link": "file", "link to a folder": ".", "broken link": "missing"}
         planted.symlink_to(precious / ends[kind])
-    scratch.clear(folder, scratch.HIDDEN)
+    clear(folder)
     assert names(folder) == {LEFT}
     assert names(precious) == {"file"}
 
@@ -155,46 +126,38 @@ def test_neither_file_nor_folder_stays_and_is_not_waited_for(tmp_path: Path, kin
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
 @needs_users
 def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
-    (tmp_path / LEFT).touch()
+    (tmp_path / LEFT).mkdir()
     os.chown(tmp_path / LEFT, OTHER_USER, OTHER_USER)
-    scratch.clear(tmp_path, scratch.HIDDEN)
+    clear(tmp_path)
     assert names(tmp_path) == {LEFT}
 
 
-def test_folder_that_takes_no_files_is_an_error(tmp_path: Path) -> None:
+def test_folder_that_takes_no_folders_is_an_error(tmp_path: Path) -> None:
     for folder in (tmp_path / "missing", Path("/proc")):
         with pytest.raises(FileNotFoundError):
-            scratch.create(folder, create, scratch.HIDDEN)
+            scratch.make_within(folder)
 
 
+@pytest.mark.parametrize("before", ["open", "flock"])
 def test_what_is_removed_as_it_is_made_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
     """Another process may look between making and locking."""
-    made: list[Path] = []
+    taken: list[str] = []
 
-    def taken_at_once(handle: int, operation: int) -> None:
-        made.append(Path(f"/proc/self/fd/{handle}").readlink())
-        if len(made) == 1:
-            made[0].unlink()
+    def taken_at_once(function: object) -> object:
+        def call(*arguments: object) -> object:
+            if len(taken) < 3:
+                (left,) = tmp_path.iterdir()
+                taken.append(left.name)
+                left.rmdir()
+            return function(*arguments)  # type: ignore[operator]
 
-    monkeypatch.setattr(fcntl, "flock", taken_at_once)
-    path, handle = scratch.create(tmp_path, create, scratch.HIDDEN)
-    os.close(handle)
-    assert path == made[1]
-    assert path.exists()
+        return call
 
-
-def test_what_is_removed_before_it_is_opened_is_made_again(tmp_path: Path) -> None:
-    failed = []
-
-    def create(path: Path) -> int:
-        if len(failed) < 3:
-            failed.append(path)
-            raise FileNotFoundError
-        return os.open(path, scratch.NEW, 0o600)
-
-    path, handle = scratch.create(tmp_path, create, scratch.HIDDEN)
-    os.close(handle)
-    assert path.exists()
-    assert len({path, *failed}) == 4
+    module = os if before == "open" else fcntl
+    monkeypatch.setattr(module, before, taken_at_once(getattr(module, before)))
+    made = scratch.make_within(tmp_path)
+    monkeypatch.undo()
+    assert made.exists() and made.name not in taken and len({*taken}) == 3
+    scratch.remove(made)

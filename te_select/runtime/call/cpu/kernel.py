@@ -138,17 +138,6 @@ class CpuKernel(Kernel):
         return features.lacking(target["architecture"], target["cpu_features"])
 
     @staticmethod
-    def needs(target: Mapping[str, Any]) -> dict[str, str]:
-        """The architecture and the CPU features; if there are several levels, of each of them."""
-        needed = {"architecture": target["architecture"]}
-        if "levels" not in target:
-            return needed | {"CPU features": " ".join(target["cpu_features"]) or "(baseline)"}
-        return needed | {
-            f"level {name}": " ".join(listed) or "(baseline)"
-            for name, listed in target["levels"].items()
-        }
-
-    @staticmethod
     def level_here(target: Mapping[str, Any]) -> str:
         """The best level whose features this CPU has, or else the one of ``TE_SELECT_LEVEL``.
 

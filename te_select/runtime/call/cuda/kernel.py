@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import tvm_ffi
@@ -99,12 +98,6 @@ class CudaKernel(Kernel):
     def calls_fail() -> str:
         """That there is no driver or no device."""
         return driver.missing()
-
-    @staticmethod
-    def needs(target: Mapping[str, Any]) -> dict[str, str]:
-        """What a device must support: the library's architectures."""
-        archs = target["archs"]
-        return {"CUDA machine code": ", ".join(archs), "PTX": f"{archs[-1]}, for newer devices"}
 
     def _torch_inputs(self, *values: Any) -> list[Any] | None:
         """Plain torch tensors unchanged and Python scalars as kept tensors; None for others."""

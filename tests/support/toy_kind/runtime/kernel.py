@@ -28,7 +28,3 @@ class ToyKernel(Kernel):
     @staticmethod
     def missing(target: Mapping[str, Any]) -> list[str]:
         return sorted(set(target["byte_orders"]) - {sys.byteorder})
-
-    @staticmethod
-    def needs(target: Mapping[str, Any]) -> dict[str, str]:
-        return {"byte order": " ".join(target["byte_orders"])}
