@@ -38,7 +38,7 @@ def without_manifest(path: Path) -> Path:
 
 
 def _manifest(image: bytes) -> tuple[int, bytes]:
-    start, size = embedded._place(image) or (0, 0)
+    start, size = embedded._place(image, "it")
     return start, image[start : start + size]
 
 

@@ -121,21 +121,19 @@ def write(name: str, data: bytes) -> Path:
     CacheError
         If the folder is not the user's own, or cannot be written.
     """
-    where = folder()
-    most = limit()
+    where, most = folder(), limit()
     if len(data) > most:
         raise CacheError(f"{name} has {len(data)} bytes, more than {SIZE} allows")
     try:
         if not files.is_folder(where):
             where.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check(where)
-    except caught(OSError) as error:
-        raise CacheError(f"{where} cannot be made: {error.strerror or error}; {_ADVICE}") from error
-    _shrink(most - len(data))
-    try:
+        _shrink(most - len(data))
         atomic.replace_all({where.joinpath(name): data}, mode=0o600)
-    except ArtifactError as error:
-        raise CacheError(f"{error}; {_ADVICE}") from error
+    except CacheError:
+        raise
+    except caught(OSError, ArtifactError) as error:
+        raise CacheError(f"{where} cannot be used: {error}; {_ADVICE}") from error
     return where.joinpath(name)
 
 

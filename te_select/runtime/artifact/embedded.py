@@ -59,10 +59,7 @@ def seal(image: bytes) -> bytes:
     ArtifactError
         If it holds no manifest.
     """
-    place = _place(image)
-    if place is None:
-        raise ArtifactError("the linked library holds no manifest; expected one in an ELF note")
-    return _with_digest(image, place[0])
+    return _with_digest(image, _place(image, "the linked library")[0])
 
 
 def replace(image: bytes, manifest: Manifest) -> bytes:
@@ -73,11 +70,10 @@ def replace(image: bytes, manifest: Manifest) -> bytes:
     ArtifactError
         If it is longer, or the library holds no manifest.
     """
-    place = _place(image)
+    start, size = _place(image, "the library")
     text = _unsealed(manifest)
-    if place is None or len(text) > place[1]:
+    if len(text) > size:
         raise ArtifactError("the library has no room for this manifest; export it again")
-    start, size = place
     return _with_digest(image[:start] + text.ljust(size) + image[start + size :], start)
 
 
@@ -103,13 +99,7 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
     ArtifactError
         If the library or its manifest was changed or cut, or it holds no manifest.
     """
-    found = _place(image)
-    if found is None:
-        reason = "holds no manifest: it was cut, or not made by te-select 0.2 or later"
-        if not image.startswith(_IDENTITY):
-            reason = "is no ELF file of 64 bits, as shared libraries are"
-        raise ArtifactError(f"{place} {reason}; expected a library as te_select.export makes it")
-    start, size = found
+    start, size = _place(image, place)
     digest = image[start + _DIGEST_AT : start + _DIGEST_AT + len(_UNSEALED)]
     if check and digest == _UNSEALED.encode():
         raise ArtifactError(
@@ -126,8 +116,7 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
 
 def digest_of(image: bytes) -> str:
     """The digest that a sealed library holds."""
-    start, _ = _place(image) or (0, 0)
-    at = start + _DIGEST_AT
+    at = _place(image, "the library")[0] + _DIGEST_AT
     return image[at : at + len(_UNSEALED)].decode("ascii", "replace")
 
 
@@ -150,9 +139,13 @@ def _digest(image: bytes, start: int) -> bytes:
     return whole.hexdigest().encode()
 
 
-def _place(image: bytes) -> tuple[int, int] | None:
+def _place(image: bytes, place: str) -> tuple[int, int]:
     """Where the text of the manifest begins, and how many bytes it has."""
-    found = _NOTE.search(image) if image.startswith(_IDENTITY) else None
-    size = int.from_bytes(found[1], "little") if found else 0
-    fits = found and _DIGEST_AT + len(_UNSEALED) <= size <= len(image) - found.end()
-    return (found.end(), size) if found and fits else None
+    reason = "is no ELF file of 64 bits, as shared libraries are"
+    if image.startswith(_IDENTITY):
+        found = _NOTE.search(image)
+        size = int.from_bytes(found[1], "little") if found else 0
+        if found and _DIGEST_AT + len(_UNSEALED) <= size <= len(image) - found.end():
+            return found.end(), size
+        reason = "holds no manifest: it was cut, or not made by te-select 0.2 or later"
+    raise ArtifactError(f"{place} {reason}; expected a library as te_select.export makes it")

@@ -97,9 +97,8 @@ class NodeRecord:
     @classmethod
     def of(cls, node: ModelNode, *, family_serves: bool = False) -> NodeRecord:
         """Make the record of a node without a workload, which the family may serve, or with one."""
-        symbol = family.FUNCTION if family_serves else None
-        if node.workload is not None:
-            symbol = node.workload.name
+        of_family = family.FUNCTION if family_serves else None
+        symbol = of_family if node.workload is None else node.workload.name
         return cls(node.place, node.name, node.op, node.status, node.reason, symbol)
 
 

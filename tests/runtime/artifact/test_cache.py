@@ -96,7 +96,7 @@ def test_a_size_that_is_no_number_is_refused(monkeypatch):
 
 def test_a_folder_that_cannot_be_written(folder):
     folder.write_text("a file")
-    with pytest.raises(cache.CacheError, match=r"cannot be made|is no folder"):
+    with pytest.raises(cache.CacheError, match=r"cannot be used|is no folder"):
         cache.write(named("a"), b"code")
     assert cache.read(named("a")) is None
     assert cache.entries() == []
