@@ -2,10 +2,12 @@
  * user's own measurements, then by TE_SELECT_PROFILE. The last one that says something
  * counts. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "machine.h"
 
@@ -180,12 +182,14 @@ static void find_user_file(te_select_machine* m) {
 /* Takes the user's file for this machine. If one line is wrong, the whole file is ignored. */
 static void take_file(te_select_machine* m) {
   struct stat status;
-  if (stat(m->file, &status)) return;
-  if (!S_ISREG(status.st_mode) || status.st_size > FILE_BYTES) { /* a pipe would be waited for */
+  int opened = open(m->file, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* it may be a pipe */
+  if (opened < 0 || fstat(opened, &status)) return;
+  if (!S_ISREG(status.st_mode) || status.st_size > FILE_BYTES) {
     strcpy(m->file_problem, "it is no regular file of at most 64 KB");
+    close(opened);
     return;
   }
-  FILE* file = fopen(m->file, "re");
+  FILE* file = fdopen(opened, "r");
   if (!file) return;
   te_select_decisions found = m->decisions;
   char* line = NULL;
