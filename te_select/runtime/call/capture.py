@@ -1,8 +1,8 @@
 """What a program asks for, for tuning: captured if ``TE_SELECT_CAPTURE`` names a file.
 
-Every call is counted. One of some 64 is timed, of the first ones more, and its cond is looked at:
-how much of it is true, and in how many runs of one value. When the program ends, what was seen is
-added to the file, which several processes and runs may share::
+Every call is counted. One of some 64 is timed, of the first ones more. Of some of these cond is
+looked at: how much of it is true, and in how many runs of one value. When the program ends, what
+was seen is added to the file, which several processes and runs may share::
 
     {"kernels": {workload as JSON: {...}}, "where": {name of a kernel of where(): {...}}}
 
@@ -21,6 +21,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from operator import length_hint
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ from te_select.errors import ArtifactError, caught, warn
 from te_select.runtime.artifact import atomic
 
 VARIABLE = "TE_SELECT_CAPTURE"
-EVERY = 64  # calls; a look at cond takes as long as some calls of 1,000 elements
+EVERY = 64  # calls
+FIRST = 16  # timed calls whose cond is looked at, and then one of so many: a look takes 10 us
 LOOKED_AT = 1 << 20  # elements of cond
 Seen = dict[str, Any]
 _kernels: dict[str, Seen] = {}
@@ -43,70 +45,59 @@ def is_on() -> bool:
     return bool(os.environ.get(VARIABLE))
 
 
-def of_kernels(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel's ``__call__`` that counts as well."""
-
-    def captured(self: Any, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
-        seen = self.__dict__.get("_seen") or _begun(self)
-        seen["calls"] += 1
-        seen["next"] -= 1
-        if seen["next"]:
-            return call(self, cond, then, else_, out)
-        seen["next"] = _intervals.randrange(1, 2 * min(EVERY, seen["looks"] + 1))
-        begin = time.perf_counter()
-        result = call(self, cond, then, else_, out)
-        _note(seen, time.perf_counter() - begin, cond, 1)
-        shapes = (self.workload.cond_shape, self.workload.then_shape, self.workload.else_shape)
-        for shape, array in zip(shapes, (cond, then, else_), strict=True):
-            for dim, size in zip(shape, np.shape(array), strict=False):
-                if isinstance(dim, str):
-                    least, most = seen["sizes"].get(dim, (size, size))
-                    seen["sizes"][dim] = [min(least, size), max(most, size)]
-        return result
-
-    return captured
+def sampled(kernel: Any, cond: Any, then: Any, else_: Any, out: Any) -> Any:
+    """Time a call of a kernel, and decide how many calls, with its own, are not."""
+    seen = kernel.seen or _begun(kernel)
+    interval = 1 + int(_intervals.random() * (2 * min(EVERY, seen["looks"] + 1) - 1))
+    kernel.unsampled = iter(range(interval))
+    # Those of other kernels of the workload are kept until they have run out.
+    seen["unsampled"] = [*filter(length_hint, seen["unsampled"]), kernel.unsampled]
+    seen["calls"] += interval
+    begin = time.perf_counter()
+    result = kernel(cond, then, else_, out)
+    _note(seen, time.perf_counter() - begin, cond, 1)
+    for dim, (operand, axis) in seen["places"].items():
+        size = np.shape((cond, then, else_)[operand])[axis]
+        least, most = seen["sizes"].get(dim, (size, size))
+        seen["sizes"][dim] = [min(least, size), max(most, size)]
+    return result
 
 
-def of_where(
-    where: Any,
-    sample_by: Callable[[Any], None],
-    counts: Callable[[], bytes],
-    by_name: Callable[[list[int]], dict[str, int]],
-) -> None:
-    """Sample the calls of `te_select.where`.
-
-    ``counts`` tells the elements of each kernel so far, as int64s, and ``by_name`` names them.
-    """
+def of_where(where: Any, extension: Any, by_name: Callable[[list[int]], dict[str, int]]) -> None:
+    """Sample the calls of `te_select.where`, by the extension; ``by_name`` names kernels."""
     of_number: dict[int, Seen] = defaultdict(lambda: {"sampled": 0, "looks": 0})
 
     def sample(*args: Any, **options: Any) -> Any:
-        before = np.frombuffer(counts(), np.int64)
+        extension.last()
         begin = time.perf_counter()
         result = where(*args, **options)
         seconds = time.perf_counter() - begin
-        new = np.frombuffer(counts(), np.int64) - before
-        numbers = np.flatnonzero(new)
-        if numbers.size == 1:  # else other threads have called meanwhile, or NumPy was asked
-            _note(of_number[int(numbers[0])], seconds, args[0], int(new[numbers[0]]))
+        number, elements = extension.last()
+        if elements:  # else NumPy was asked
+            _note(of_number[number], seconds, args[0], elements)
         return result
 
     def finish() -> None:
-        every = np.frombuffer(counts(), np.int64)
+        every = np.frombuffer(extension.counts()[-1], np.int64)
         for number in np.flatnonzero(every):
             alone = [int(n) if k == number else 0 for k, n in enumerate(every)]
             ((name, elements),) = by_name(alone).items()
             _where[name] = of_number[int(number)] | {"elements": elements}
 
-    sample_by(sample)
+    extension.sample_by(sample)
     _at_exit()
     atexit.register(finish)  # runs before what was registered earlier
 
 
 def _begun(kernel: Any) -> Seen:
-    key = json.dumps(kernel.workload.to_json(), sort_keys=True)
-    new = {"calls": 0, "sampled": 0, "looks": 0, "next": 1, "sizes": {}}
+    workload = kernel.workload
+    key = json.dumps(workload.to_json(), sort_keys=True)
+    new = {"calls": 0, "sampled": 0, "looks": 0, "unsampled": [], "sizes": {}}
+    shapes = enumerate((workload.cond_shape, workload.then_shape, workload.else_shape))
+    dims = ((k, axis, dim) for k, shape in shapes for axis, dim in enumerate(shape))
+    new["places"] = {dim: (k, axis) for k, axis, dim in dims if isinstance(dim, str)}
     seen: Seen = _kernels.setdefault(key, new)
-    kernel.__dict__["_seen"] = seen
+    kernel.seen = seen
     _at_exit()
     return seen
 
@@ -117,6 +108,8 @@ def _note(seen: Seen, seconds: float, cond: Any, units: int) -> None:
     if seen["looks"] > 1:  # the first call loads, or even builds
         seen["sampled"] += units
         seen["spent"] = seen.get("spent", 0.0) + seconds
+    if seen["looks"] > FIRST and seen["looks"] % FIRST:
+        return
     try:
         flat = np.asarray(cond).reshape(-1)[:LOOKED_AT] != 0
     except caught(Exception):  # of another device, or of a library of its own
@@ -153,6 +146,7 @@ def _add(whole: dict[str, Any]) -> None:
     """Add what was seen to what the file says."""
     for name, own, units in (("kernels", _kernels, "calls"), ("where", _where, "elements")):
         for key, seen in own.items():
+            seen[units] -= sum(map(length_hint, seen.pop("unsampled", ())))
             told = whole[name].setdefault(key, {"sizes": {}})
             share = seen[units] / seen["sampled"] if seen["sampled"] else 0.0
             new = {units: seen[units], "seconds": seen.get("spent", 0.0) * share}

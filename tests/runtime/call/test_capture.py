@@ -82,6 +82,26 @@ for _ in range(int(sys.argv[2])):
         assert 0 < each["seconds"] < 1
 
 
+def test_calls_of_two_kernels_of_one_workload_add_up(tmp_path: Path) -> None:
+    path = te_select.export([KERNEL], tmp_path / "lib.so", tuning_logs=False)
+    code = """
+import shutil, sys, numpy as np, te_select
+other = sys.argv[1].replace("lib.so", "two.so")
+shutil.copy(sys.argv[1], other)
+one, two = te_select.load(sys.argv[1]), te_select.load(other)
+cond, x = np.ones((64, 1), bool), np.ones((64, 500), "f4")
+for _ in range(101):
+    one(cond, x, 0.5)
+    two(cond, x, 0.5)
+del one
+for _ in range(7):
+    two(cond, x, 0.5)
+"""
+    seen = tmp_path / "seen.json"
+    python(code, path, TE_SELECT_CAPTURE=str(seen))
+    assert json.loads(seen.read_text())["kernels"][key(KERNEL)]["calls"] == 209
+
+
 def test_kernels_of_where_are_counted_and_runs_add_up(run: Any, family: Path) -> None:
     seen = run(2000)["where"]
     assert {name: each["elements"] for name, each in seen.items()} == {

@@ -21,6 +21,14 @@ PyObject* te_select_sample_by(PyObject* Py_UNUSED(self), PyObject* function) {
   Py_RETURN_NONE;
 }
 
+static __thread int64_t last_kernel, last_elements; /* since a sample asked last */
+
+PyObject* te_select_last(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
+  PyObject* result = Py_BuildValue("LL", (long long)last_kernel, (long long)last_elements);
+  last_elements = 0;
+  return result;
+}
+
 static PyObject* fetch_missing_kernel;
 static long long calls, all_elements, large_calls;
 static long long elements_of[KERNELS];
@@ -35,6 +43,7 @@ int te_select_count(int64_t outcome, int64_t elements) {
   if (elements > TE_SELECT_LARGE) te_select_add(&large_calls, 1);
   int64_t number = outcome & (TE_SELECT_WHERE_MISSING_KERNEL - 1);
   if (number >= KERNELS) return 0;
+  if (te_select_sampler) last_kernel = number, last_elements += elements;
   long long now = te_select_add(&elements_of[number], elements);
   int is_missing = outcome != number;
   /* It is asked for once, by the call with which its elements become so many. */

@@ -281,6 +281,8 @@ static PyMethodDef methods[] = {
     {"chain", (PyCFunction)(void (*)(void))te_select_chain, METH_FASTCALL,
      "Select by pairs of cond and choice, a default and out, all contiguous; false if not done."},
     {"sample_by", te_select_sample_by, METH_O, "Let a function time one of some 64 calls."},
+    {"last", te_select_last, METH_NOARGS,
+     "The last kernel, and its elements since this was asked."},
     {"entry", te_select_make_entry, METH_O,
      "Make the call of a kernel with NumPy arrays, by the address of its function."},
     {"take_tensors", te_select_take_tensors, METH_O,

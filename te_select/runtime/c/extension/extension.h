@@ -31,6 +31,10 @@ int te_select_is_sampled(void);
 /* A method of the module: sets the sampler. */
 PyObject* te_select_sample_by(PyObject* self, PyObject* function);
 
+/* A method of the module: the number of the kernel that this thread's last call used, and the elements
+ * since it was asked last, if there is a sampler. */
+PyObject* te_select_last(PyObject* self, PyObject* unused);
+
 /* Sets the function of Python that fetches a kernel of rows, by its number. */
 void te_select_fetch_missing_kernel_by(PyObject* function);
 

@@ -30,6 +30,7 @@ _ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, empty, sys.modul
 
 extension.take_tensors(_TENSOR)
 
+_IS_CAPTURED = capture.is_on()
 _in_forked_child = False
 
 
@@ -44,6 +45,9 @@ os.register_at_fork(after_in_child=_mark_child)
 
 class CpuKernel(Kernel):
     """One Select compiled for CPUs; see `Kernel`."""
+
+    seen: Any = None  # what a capture saw of it
+    unsampled = iter(range(0))  # one for each call that a capture only counts
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -81,6 +85,11 @@ class CpuKernel(Kernel):
         DTypeError
             If an element type is not exactly the workload's.
         """
+        if _IS_CAPTURED:
+            for _ in self.unsampled:
+                break
+            else:
+                return capture.sampled(self, cond, then, else_, out)
         # The compiled code is tried first. It checks everything before it writes, so operands that
         # it refuses can still be adapted, or refused with a message about the caller's tensors.
         if type(out) is _ARRAY and self._entry(cond, then, else_, out):
@@ -291,7 +300,3 @@ def _compact(
             direct = False  # only then and else may be out itself, and cond comes first
         views.append(view)
     return views, direct
-
-
-if capture.is_on():
-    CpuKernel.__call__ = capture.of_kernels(CpuKernel.__call__)  # type: ignore[method-assign]
