@@ -1,6 +1,5 @@
 /* Select for operands of any shapes and strides, by a family of kernels for the innermost loops. */
-#ifndef TE_SELECT_WHERE_H_
-#define TE_SELECT_WHERE_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -100,5 +99,3 @@ int te_select_where_overlaps(const te_select_where_call* call);
 /* Whether a call that a stranger filled in makes sense: no operand lacks memory or is larger than any
  * memory, and out overlaps nothing. */
 int te_select_where_is_sound(const te_select_where_call* call);
-
-#endif

@@ -25,8 +25,7 @@ static int run_steps(const chain* c, int64_t at, int64_t count) {
       data[i] = step->data[i] + moves * at * te_select_item(i, of->width);
     }
     te_select_where_run run = c->kernels->runs[__builtin_ctz((unsigned)of->width)][step->moving];
-    int failed = run(data, &count, c->flags);
-    if (failed) return failed;
+    if (run(data, &count, c->flags)) return -1;
   }
   return 0;
 }
@@ -37,8 +36,7 @@ static int run_task(int32_t task, int32_t tasks, void* data) {
   int64_t blocks = (all + block - 1) / block;
   int64_t end = least(all, te_select_share(blocks, task + 1, tasks) * block);
   for (int64_t at = te_select_share(blocks, task, tasks) * block; at < end; at += block) {
-    int failed = run_steps(c, at, least(block, end - at));
-    if (failed) return failed;
+    if (run_steps(c, at, least(block, end - at))) return -1;
   }
   return 0;
 }

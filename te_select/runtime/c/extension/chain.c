@@ -3,16 +3,17 @@
 
 enum { MOST_STEPS = 64 };
 
-/* An operand of a chain. Returns 1 if it is contiguous and has as many elements as out, 0 if it is one
- * element, and -1 otherwise. */
-static int take(PyObject* value, const PyArrayObject* out, PyArray_Descr* type, char** data) {
+/* An operand of a chain. Returns 1 if it is contiguous and has as many elements as out, 0 if it is a
+ * side of one element, and -1 otherwise. */
+static int take(PyObject* value, PyArrayObject* out, int is_cond, char** data) {
   if (!PyArray_CheckExact(value)) return -1;
   PyArrayObject* array = (PyArrayObject*)value;
-  if (!PyArray_EquivTypes(PyArray_DESCR(array), type)) return -1;
+  int fits = is_cond ? PyArray_TYPE(array) == NPY_BOOL
+                     : PyArray_EquivTypes(PyArray_DESCR(array), PyArray_DESCR(out));
+  if (!fits) return -1;
   *data = PyArray_BYTES(array);
-  if (PyArray_IS_C_CONTIGUOUS(array) && PyArray_SIZE(array) == PyArray_SIZE((PyArrayObject*)out))
-    return 1;
-  return PyArray_SIZE(array) == 1 ? 0 : -1;
+  if (PyArray_IS_C_CONTIGUOUS(array) && PyArray_SIZE(array) == PyArray_SIZE(out)) return 1;
+  return PyArray_SIZE(array) == 1 && !is_cond ? 0 : -1;
 }
 
 /* Takes the pair of a step, and its else, which is the default or out. */
@@ -20,17 +21,13 @@ static int take_step(PyObject* pair, PyObject* held, PyArrayObject* out,
                      te_select_where_step* step) {
   if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) return 0;
   PyObject* const inputs[] = {PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1), held};
-  PyArray_Descr* boolean = PyArray_DescrFromType(NPY_BOOL);
-  int taken = 1;
   step->moving = 0;
-  for (int i = 0; i < TE_SELECT_INPUTS && taken; ++i) {
-    PyArray_Descr* type = i == TE_SELECT_COND ? boolean : PyArray_DESCR(out);
-    int moves = take(inputs[i], out, type, &step->data[i]);
-    taken = i == TE_SELECT_COND ? moves > 0 : moves >= 0;
-    step->moving = 2 * step->moving + (moves > 0);
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
+    int moves = take(inputs[i], out, i == TE_SELECT_COND, &step->data[i]);
+    if (moves < 0) return 0;
+    step->moving = 2 * step->moving + moves;
   }
-  Py_DECREF(boolean);
-  return taken;
+  return 1;
 }
 
 PyObject* te_select_chain(PyObject* Py_UNUSED(module), PyObject* const* args, Py_ssize_t count) {

@@ -28,19 +28,14 @@ static int set_out(te_select_where_call* call, const PyArrayObject* out) {
   return te_select_join_out(call, &view);
 }
 
-static int are_in_c_order(const te_select_operands* found) {
-  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-    const PyArrayObject* array = found->in[i].array;
-    if (array && !PyArray_IS_C_CONTIGUOUS(array)) return 0;
-  }
-  return 1;
-}
-
 /* ---- the result --------------------------------------------------------------------------------- */
 
 static PyArrayObject* new_result(const te_select_operands* found, te_select_where_call* call) {
   npy_intp* strides = NULL;
-  if (!are_in_c_order(found)) {
+  int in_c_order = 1;
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i)
+    in_c_order &= !found->in[i].array || PyArray_IS_C_CONTIGUOUS(found->in[i].array);
+  if (!in_c_order) {
     te_select_where_call as_given; /* what was converted has other strides */
     te_select_view views[TE_SELECT_INPUTS];
     as_given.width = call->width;
