@@ -75,8 +75,7 @@ def profile_command(
     }
     if busy > BUSY:
         document["notes"].append(
-            f"other programs used {busy:.1f} cores meanwhile, so that these values may be wrong; "
-            "remove the file to go back"
+            f"other programs used {busy:.1f} cores meanwhile, so that these values may be wrong"
         )
     document["notes"].append(
         f"for other machines like this one: TE_SELECT_PROFILE={','.join(measured.pairs)}"
