@@ -215,8 +215,8 @@ def _print(
             f"unsure: {len(unsure)} of {len(records)}, which will not be used; earlier records are "
             "kept\nthe same command tries them again"
         )
-    if rest:
-        print(rest)
+    if rest or not outcomes:
+        print(rest or "nothing to tune")
 
 
 def _tune_all(

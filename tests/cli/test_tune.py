@@ -513,6 +513,7 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
     assert len(measurer.measured) == 2  # the default, and the old winner
     taken = {entry.key: entry.tvm for entry in log.read(tmp_path / TARGET).entries}
     assert taken["w4_1024cte"] != "0.1" and taken["w4_4096cte"].startswith("0.1")
+    assert run(*again[:-2], tmp_path / "new").stdout == "nothing to tune\n"
     text = run("tune", "--again", *FLAGS, *ON, "--tuning-logs", tmp_path)
     assert text.exit_code == 2 and "leave the workloads out" in text.stderr
 
