@@ -110,7 +110,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
 
     def task(self, workload: Workload, ranges: Ranges = (), mask: Mask | None = None) -> Task:
         """What to tune: a workload with the target, and with the cond of the session by default."""
-        return self.of(workload, self._target, mask or self.options.mask, ranges)
+        return self.of(checked(workload), self._target, mask or self.options.mask, ranges)
 
     def task_of(self, entry: Entry) -> Task:
         """What a record was tuned for; raises ValueError if it does not say so."""
@@ -199,7 +199,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
     @contextlib.contextmanager
     def _opened(self, task: Task) -> Iterator[Journal]:
         """The journal of a task, which no other session has meanwhile."""
-        if access_pattern(checked(task.workload)).elements == 0:
+        if access_pattern(task.workload).elements == 0:
             raise UntunableError(
                 f"{task.workload.name} has no elements: there is nothing to measure"
             )
