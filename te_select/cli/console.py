@@ -141,9 +141,11 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
     for row in rows:
         table.add_row(*map(_in_words, row.values()))
     console = Console(markup=False, highlight=False)
-    if not console.is_terminal:
-        console.width = _FILE_WIDTH  # lines stay whole, so that they can be searched
-    console.print(table)
+    # Outside a terminal lines stay whole, so that they can be searched.
+    console.width = console.width if console.is_terminal else _FILE_WIDTH
+    with console.capture() as shown:
+        console.print(table)
+    print(*map(str.rstrip, shown.get().splitlines()), sep="\n")
 
 
 def _print(fields: Mapping[str, Any], indent: str = "") -> None:
@@ -179,7 +181,7 @@ def _in_words(value: Any) -> str:
         return ", ".join(f"{printable(str(key))}={_in_words(each)}" for key, each in value.items())
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(_in_words, value))}]"
-    return printable(f"{value:.4g}" if isinstance(value, float) else str(value))
+    return printable(str(float(f"{value:.4g}") if isinstance(value, float) else value))
 
 
 def _fail(error: BaseException, *, as_json: bool) -> int:

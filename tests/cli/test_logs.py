@@ -20,7 +20,8 @@ def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):
     assert row["microseconds"] == pytest.approx(125, rel=0.01)
     assert row["default_microseconds"] == pytest.approx(250, rel=0.01)
     assert row["gain"] == "2.00x"
-    assert "  250.5 " in run("logs", "list", "--tuning-logs", tmp_path).stdout
+    shown = run("logs", "list", "--tuning-logs", tmp_path).stdout
+    assert "  250.5 " in shown and " \n" not in shown
     with (tmp_path / TARGET / log.SESSIONS).open("a") as file:
         file.write("torn")
     result = run("logs", "list", "--tuning-logs", tmp_path)
