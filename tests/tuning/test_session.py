@@ -365,12 +365,9 @@ def test_numbers_out_of_range_are_refused(options, message):
         Options(**options)
 
 
-def test_what_is_no_workload_is_an_argument_error():
+def test_what_is_no_workload_or_has_no_elements_cannot_be_tuned(run):
     with pytest.raises(te_select.ArgumentError, match="'x' is not a te_select"):
         te_select.tune("x")
-
-
-def test_workload_without_elements_cannot_be_tuned(run):
     with pytest.raises(te_select.TuningError, match="no elements"):
         run(Workload((0, 4), (0, 4), ()))
 
