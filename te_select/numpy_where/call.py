@@ -154,4 +154,4 @@ for _name, _value in (
     setattr(where, _name, _value)
 
 if capture.is_on():
-    capture.of_where(where, extension, family.by_name)
+    capture.of_where(where, extension, family.name_of)

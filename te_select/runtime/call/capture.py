@@ -27,14 +27,15 @@ from typing import Any
 
 import numpy as np
 
-from te_select.errors import ArtifactError, caught, warn
-from te_select.runtime.artifact import atomic
+from te_select.errors import caught, warn
+from te_select.runtime.artifact import atomic, files
 
 VARIABLE = "TE_SELECT_CAPTURE"
 EVERY = 64  # calls
 FIRST = 16  # timed calls whose cond is looked at, and then one of so many: a look takes 10 us
 LOOKED_AT = 1 << 20  # elements of cond
 Seen = dict[str, Any]
+_NONE = {"calls": 0, "sampled": 0, "spent": 0.0, "conds": 0, "true": 0, "runs": 0}
 _kernels: dict[str, Seen] = {}
 _where: dict[str, Seen] = {}
 _intervals = random.Random(0)  # programs have periods
@@ -63,9 +64,10 @@ def sampled(kernel: Any, cond: Any, then: Any, else_: Any, out: Any) -> Any:
     return result
 
 
-def of_where(where: Any, extension: Any, by_name: Callable[[list[int]], dict[str, int]]) -> None:
-    """Sample the calls of `te_select.where`, by the extension; ``by_name`` names kernels."""
-    of_number: dict[int, Seen] = defaultdict(lambda: {"sampled": 0, "looks": 0})
+def of_where(where: Any, extension: Any, name_of: Callable[[int], str]) -> None:
+    """Sample the calls of `te_select.where`, by the extension; ``name_of`` names a kernel."""
+    of_number: dict[int, Seen] = defaultdict(lambda: {**_NONE, "looks": 0})
+    of_parent = np.zeros(1, np.int64)
 
     def sample(*args: Any, **options: Any) -> Any:
         extension.last()
@@ -78,21 +80,25 @@ def of_where(where: Any, extension: Any, by_name: Callable[[list[int]], dict[str
         return result
 
     def finish() -> None:
-        every = np.frombuffer(extension.counts()[-1], np.int64)
-        for number in np.flatnonzero(every):
-            alone = [int(n) if k == number else 0 for k, n in enumerate(every)]
-            ((name, elements),) = by_name(alone).items()
-            _where[name] = of_number[int(number)] | {"elements": elements}
+        every = np.frombuffer(extension.counts()[-1], np.int64) - of_parent
+        for number in map(int, np.flatnonzero(every)):
+            _where[name_of(number)] = of_number[number] | {"elements": int(every[number])}
+
+    def forget() -> None:
+        nonlocal of_parent
+        of_parent = np.frombuffer(extension.counts()[-1], np.int64)
+        of_number.clear()
 
     extension.sample_by(sample)
     _at_exit()
+    os.register_at_fork(after_in_child=forget)
     atexit.register(finish)  # runs before what was registered earlier
 
 
 def _begun(kernel: Any) -> Seen:
     workload = kernel.workload
     key = json.dumps(workload.to_json(), sort_keys=True)
-    new = {"calls": 0, "sampled": 0, "looks": 0, "unsampled": [], "sizes": {}}
+    new = {**_NONE, "looks": 0, "unsampled": [], "sizes": {}}
     shapes = enumerate((workload.cond_shape, workload.then_shape, workload.else_shape))
     dims = ((k, axis, dim) for k, shape in shapes for axis, dim in enumerate(shape))
     new["places"] = {dim: (k, axis) for k, axis, dim in dims if isinstance(dim, str)}
@@ -102,28 +108,35 @@ def _begun(kernel: Any) -> Seen:
     return seen
 
 
+def _forget() -> None:
+    """In a forked child: what was seen before the fork is its parent's to write."""
+    for seen in _kernels.values():
+        seen.update(_NONE, calls=sum(map(length_hint, seen["unsampled"])))
+
+
 def _note(seen: Seen, seconds: float, cond: Any, units: int) -> None:
     """Add a sample, which took ``seconds`` for so many calls or elements."""
     seen["looks"] += 1
     if seen["looks"] > 1:  # the first call loads, or even builds
         seen["sampled"] += units
-        seen["spent"] = seen.get("spent", 0.0) + seconds
+        seen["spent"] += seconds
     if seen["looks"] > FIRST and seen["looks"] % FIRST:
         return
     try:
         flat = np.asarray(cond).reshape(-1)[:LOOKED_AT] != 0
     except caught(Exception):  # of another device, or of a library of its own
         return
-    found = {"conds": flat.size, "true": int(flat.sum())}
-    found["runs"] = int(np.count_nonzero(flat[1:] != flat[:-1])) + bool(flat.size)
-    for name, count in found.items():
-        seen[name] = seen.get(name, 0) + count
+    seen["conds"] += flat.size
+    seen["true"] += int(flat.sum())
+    seen["runs"] += int(np.count_nonzero(flat[1:] != flat[:-1])) + bool(flat.size)
 
 
 def _at_exit() -> None:
     if not vars(_at_exit).setdefault("done", False):
         vars(_at_exit)["done"] = True
-        atexit.register(_write, Path(os.environ[VARIABLE]).absolute())  # before it changes folders
+        os.register_at_fork(after_in_child=_forget)
+        # Before it changes folders; a link is followed, so that it stays.
+        atexit.register(_write, Path(os.path.realpath(os.environ[VARIABLE])))
 
 
 def _write(path: Path) -> None:
@@ -132,13 +145,13 @@ def _write(path: Path) -> None:
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
-            text = path.read_text() if path.exists() else ""
+            text = b"" if files.is_missing(path) else files.read(path, "what others wrote")
             whole = json.loads(text) if text else {"kernels": {}, "where": {}}
             _add(whole)
             atomic.replace(path, json.dumps(whole, indent=1).encode())
         finally:
             os.close(folder)
-    except caught(OSError, ArtifactError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except caught(Exception) as error:  # of the system, or of a file of another form
         warn(f"{VARIABLE} is {str(path)!r}, to which nothing could be added: {error!r}")
 
 
@@ -148,9 +161,8 @@ def _add(whole: dict[str, Any]) -> None:
         for key, seen in own.items():
             seen[units] -= sum(map(length_hint, seen.pop("unsampled", ())))
             told = whole[name].setdefault(key, {"sizes": {}})
-            share = seen[units] / seen["sampled"] if seen["sampled"] else 0.0
-            new = {units: seen[units], "seconds": seen.get("spent", 0.0) * share}
-            new |= {each: seen.get(each, 0) for each in ("conds", "true", "runs")}
+            new = {each: seen[each] for each in (units, "conds", "true", "runs")}
+            new["seconds"] = seen["spent"] * seen[units] / max(seen["sampled"], 1)
             told |= {each: told.get(each, 0) + value for each, value in new.items()}
             for dim, (least, most) in seen.get("sizes", {}).items():
                 before = told["sizes"].get(dim, (least, most))

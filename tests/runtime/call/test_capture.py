@@ -12,7 +12,7 @@ import pytest
 
 import te_select
 from te_select import Workload
-from tests.support.programs import python
+from tests.support.programs import ended, python
 
 KERNEL, NAMED = Workload((64, 1), (64, 500), ()), Workload(("n",), ("n",), ("n",), "int16")
 PROGRAM = """
@@ -64,6 +64,48 @@ def test_calls_are_counted_and_conds_are_sampled(run: Any) -> None:
     assert named["sizes"] == {"n": [100, 2000]}
     assert named["conds"] / named["runs"] > 10
     assert fixed["seconds"] > 0 and named["seconds"] > 0
+
+
+def test_forked_child_writes_what_it_has_asked_for_itself(tmp_path: Path, family: Path) -> None:
+    path = te_select.export([KERNEL], tmp_path / "lib.so", tuning_logs=False)
+    code = """
+import os, sys, numpy as np, te_select
+kernel, x = te_select.load(sys.argv[1]), np.ones((64, 500), "f4")
+def ask(times):
+    for _ in range(times):
+        kernel(x[:, :1] > 0, x, 0.5)
+        te_select.where(x > 0, x, x)
+ask(9)
+if child := os.fork():
+    os.waitpid(child, 0)
+else:
+    ask(2)
+"""
+    seen = tmp_path / "seen.json"
+    python(code, path, TE_SELECT_CAPTURE=str(seen))
+    found = json.loads(seen.read_text())
+    assert [each["calls"] for each in found["kernels"].values()] == [11]
+    assert [each["elements"] for each in found["where"].values()] == [11 * 64 * 500]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link"])
+def test_what_is_no_file_stays_and_is_not_waited_for(
+    tmp_path: Path, family: Path, kind: str
+) -> None:
+    seen = tmp_path / "seen.json"
+    if kind == "pipe":
+        os.mkfifo(seen)
+    else:
+        seen.symlink_to("/dev/full" if kind == "device" else "own.json")
+    code = "import numpy as np, te_select\nte_select.where(np.ones(9, bool), np.ones(9), 0.0)"
+    done = ended(sys.executable, "-c", code, TE_SELECT_CAPTURE=str(seen))
+    assert done.returncode == 0
+    assert seen.is_fifo() if kind == "pipe" else seen.is_symlink()
+    if kind == "link":
+        assert json.loads((tmp_path / "own.json").read_text())["where"]
+    else:
+        assert "is not a regular file; expected what others wrote" in done.stderr
+    assert Path("/dev/full").is_char_device()
 
 
 def test_a_few_calls_are_timed(tmp_path: Path, family: Path) -> None:
@@ -122,7 +164,9 @@ def test_kernels_of_where_are_counted_and_runs_add_up(run: Any, family: Path) ->
         ("none/seen.json", None, "FileNotFoundError"),
         ("seen.json", "{}", "KeyError('where')"),
         ("seen.json", "{", "JSONDecodeError"),
-        (".", None, "IsADirectoryError"),
+        ("seen.json", "[" * 200_000, "RecursionError"),
+        ("seen.json", '{"kernels": {}, "where": {"w8 n:ct": []}}', "AttributeError"),
+        (".", None, "is not a regular file"),
     ],
 )
 def test_file_that_takes_nothing_is_one_warning_at_the_end(
