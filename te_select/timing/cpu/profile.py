@@ -200,9 +200,8 @@ def keep(measured: Measured, current: Profile, busy: float) -> None:
     """Write the user's file, which libraries read; ``busy`` is how many cores others used."""
     version, day = metadata.version("te-select"), datetime.date.today().isoformat()
     about = f"measured by te-select {version} profile on {day}, {busy:.1f} cores busy"
-    path = Path(current.file)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    atomic.replace(path, "".join(f"{line}\n" for line in (f"# {about}", *measured.pairs)).encode())
+    lines = "".join(f"{line}\n" for line in (f"# {about}", *measured.pairs))
+    atomic.replace(Path(current.file), lines.encode())
 
 
 def crossover(ratio: Callable[[int], float], sizes: Sequence[int], current: int) -> int:

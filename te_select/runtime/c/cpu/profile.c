@@ -176,7 +176,7 @@ static void find_user_file(te_select_machine* m) {
   int length =
       snprintf(m->file, sizeof(m->file), "%s%s/te-select/machines/%s-%d-%d-%lld", base, below,
                *m->vendor ? m->vendor : "cpu", m->family, m->model, (long long)(m->l3 / KB));
-  if (length >= (int)sizeof(m->file)) *m->file = 0;
+  if (length >= (int)sizeof(m->file) || strchr(m->file, '\n')) *m->file = 0; /* it is told in a line */
 }
 
 /* Takes the user's file for this machine. If one line is wrong, the whole file is ignored. */
@@ -194,12 +194,13 @@ static void take_file(te_select_machine* m) {
   te_select_decisions found = m->decisions;
   char* line = NULL;
   size_t room = 0;
+  ssize_t length;
   int number = 0, pairs = 0;
   const char* wrong = NULL;
-  while (!wrong && getline(&line, &room, file) >= 0) {
-    ++number;
+  for (; !wrong && (length = getline(&line, &room, file)) >= 0; ++number) {
+    if (strlen(line) < (size_t)length) wrong = "has a byte of 0";
     const char* text = line + strspn(line, " \t\r\n");
-    if (!*text || *text == '#') continue;
+    if (wrong || !*text || *text == '#') continue;
     wrong = take_pair(text, &found);
     ++pairs;
   }

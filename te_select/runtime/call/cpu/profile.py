@@ -25,6 +25,7 @@ DECISIONS = (
 )
 """The keys of a profile, as ``TE_SELECT_PROFILE`` and the user's file have them."""
 EXPECTED = f"a comma list of KEY=NUMBER, with the keys {', '.join(DECISIONS)}"
+_NUMBERS = ("family", "model", "l2", "l3", "threads_per_l3", "threads")
 _PAST_THE_CACHE = {"stores_past_the_cache": "moved", "fills_past_the_cache": "of output"}
 ADVICE = (
     "the profile of this machine is only reasoned; te-select profile measures it in 8 s, which "
@@ -77,17 +78,14 @@ class Profile:
     @classmethod
     def parse(cls, text: str) -> Profile:
         """Read the ``text`` of a te_select_machine."""
-        values = dict(line.split(" = ", 1) for line in text.splitlines())
+        values = {"fill_reads": "50"}  # for a library of 0.2
+        values |= dict(line.split(" = ", 1) for line in text.strip("\n").split("\n"))
         machine: dict[str, str | int] = {"vendor": values["vendor"]}
-        machine |= {
-            key: int(values[key])
-            for key in ("family", "model", "l2", "l3", "threads_per_l3", "threads")
-        }
+        machine |= {key: int(values[key]) for key in _NUMBERS}
         problem = values["bad_profile"]
         if not problem and values["bad_file"]:
             problem = f"{values['file']} is left out: {values['bad_file']}"
-        of_0_2 = {"fill_reads": "50"}
-        decisions = {key: int((of_0_2 | values)[key]) for key in DECISIONS}
+        decisions = {key: int(values[key]) for key in DECISIONS}
         refused = values["bad_profile"] != ""
         past = {key: int(values[key]) for key in _PAST_THE_CACHE if key in values}
         return cls(machine, values["origin"], decisions, values["file"], problem, refused, past)

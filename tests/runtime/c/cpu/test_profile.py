@@ -232,11 +232,13 @@ def test_file_of_the_user_replaces_what_it_names(library, file):
         ("bytes_per_thread = 0\n", "line 1 has a value that is out of range"),
         (f"skip = {10**40}\n", "line 1 has a value that is out of range"),
         ("skipp = 1\n", "line 1 has a key that is not known"),
-        ("\0" * 4000, "it is empty"),
+        ("\0" * 4000, "line 1 has a byte of 0"),
+        ("skip = 1\nstream_per_thread = 10\0\0\0\n", "line 2 has a byte of 0"),
+        ("skip = 1\n# half a comment\0\n", "line 2 has a byte of 0"),
         ("x" * 400 + "=1\nskip = 1\n", "line 1 has a key that is not known"),
         ("x" * 70_000, "it is no regular file of at most 64 KB"),
     ],
-    ids=range(13),
+    ids=range(15),
 )
 def test_damaged_file_of_the_user_is_left_out_whole_and_named(library, file, text, problem):
     table = pretend(library, EMERALD_RAPIDS).decisions
@@ -267,6 +269,14 @@ def test_without_a_home_there_is_no_file(library, monkeypatch, base):
     monkeypatch.setenv("XDG_CONFIG_HOME", base)
     monkeypatch.setenv("HOME", f"/{base}" if len(base) > 1000 else base)
     assert pretend(library, EMERALD_RAPIDS).file == ""
+
+
+@pytest.mark.parametrize("end", "\n\r\x0b\x1c\x85\u2028")
+def test_end_of_a_line_in_the_name_of_the_home_does_no_harm(library, home, monkeypatch, end):
+    monkeypatch.setenv("XDG_CONFIG_HOME", f"{home}{end}a")
+    found = pretend(library, EMERALD_RAPIDS)
+    assert found.file.startswith("" if end == "\n" else f"{home}{end}a/")
+    assert (found.origin, found.problem) == ("reasoned: mesh", "")
 
 
 def test_environment_overrides_the_file(library, file, monkeypatch):
