@@ -38,7 +38,7 @@ def _is_share(value: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    return type(value) is float and 0 < value < math.inf
+    return type(value) is float and 0 < value < 1e38  # noqa: PLR2004 - TVM has float32
 
 
 def _is_config(value: Any) -> bool:
@@ -52,7 +52,7 @@ def _is_target(value: Any) -> bool:
 _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("trials", "failed"), (_is_number, "a number of 0 or more")),
     **dict.fromkeys(("busy_cores", "spread"), (_is_share, "a float of 0 or more, or null")),
-    **dict.fromkeys(("default_seconds", "seconds"), (_is_time, "a positive float")),
+    **dict.fromkeys(("default_seconds", "seconds"), (_is_time, "a positive float below 1e38")),
     "config": (_is_config, "an object of ints and booleans"),
     "target": (_is_target, "the text of an object"),
     **dict.fromkeys(_TEXTS, (lambda value: isinstance(value, str), "a string")),

@@ -115,12 +115,11 @@ class Session(contextlib.AbstractContextManager["Session"]):
     def task_of(self, entry: Entry) -> Task:
         """What a record was tuned for; raises ValueError if it does not say so."""
         try:
-            workload, mask, ranges = (
-                entry.session["task"][k] for k in ("workload", "mask", "ranges")
-            )
+            task = entry.session["task"]
+            workload, mask, ranges = (task[name] for name in ("workload", "mask", "ranges"))
             sizes = tuple((str(name), int(least), int(most)) for name, least, most in ranges)
             return self.task(Workload.from_json(workload), sizes, Mask(**mask))
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, OverflowError) as error:
             raise ValueError("its line does not say what was tuned; tune it again") from error
 
     def find(self, task: Task) -> Record | None:

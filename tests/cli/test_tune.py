@@ -518,6 +518,23 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
     assert text.exit_code == 2 and "leave the workloads out" in text.stderr
 
 
+def test_record_that_names_an_endless_size_is_a_failure_of_its_own(tmp_path, fake):
+    fake()
+    run("tune", *FLAGS, *ON, "--tuning-logs", tmp_path)
+    (entry,) = log.read(tmp_path / TARGET).entries
+    store.drop(tmp_path / TARGET, [entry])
+    store.put(tmp_path / TARGET, [of_another_tvm(entry)])
+    endless = '"ranges": [["n", 1, Infinity]]'
+    edit(
+        tmp_path / TARGET,
+        lambda lines: lines.__setitem__(0, lines[0].replace('"ranges": []', endless)),
+    )
+    result = run("tune", "--again", *ON, "--tuning-logs", tmp_path, "--json")
+    assert result.exit_code == 1
+    (outcome,) = json.loads(result.stdout)["workloads"]
+    assert outcome["error"] == "its line does not say what was tuned; tune it again"
+
+
 def test_help_lists_the_options_by_groups():
     text = run("tune", "--help").stdout
     heads = re.findall("^╭─ (.*?) ─", text, re.MULTILINE)
