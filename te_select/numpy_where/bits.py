@@ -23,15 +23,11 @@ def without_bits(mask: Any) -> Any:
 def unpacked(value: Any) -> Array | None:
     """Booleans stored as bits, of which none is missing, as an array; else None."""
     arrow = _in_arrow(value)
-    if type(arrow).__name__ == "ChunkedArray":
-        chunks = arrow.chunks
-    elif type(arrow).__name__ == "BooleanArray":
-        chunks = [arrow]
-    else:
+    if type(arrow).__name__ not in ("ChunkedArray", "BooleanArray"):
         return None
     if not len(arrow) or arrow.null_count or str(arrow.type) != "bool":
         return None
-    found = [_unpacked(chunk) for chunk in chunks if len(chunk)]
+    found = [_unpacked(chunk) for chunk in getattr(arrow, "chunks", [arrow]) if len(chunk)]
     return found[0] if len(found) == 1 else np.concatenate(found)
 
 
