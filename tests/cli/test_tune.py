@@ -518,7 +518,7 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
     assert text.exit_code == 2 and "leave the workloads out" in text.stderr
 
 
-def test_record_that_names_an_endless_size_is_a_failure_of_its_own(tmp_path, fake):
+def test_record_with_an_endless_size_is_a_failure_of_its_own(tmp_path, fake):
     fake()
     run("tune", *FLAGS, *ON, "--tuning-logs", tmp_path)
     (entry,) = log.read(tmp_path / TARGET).entries
