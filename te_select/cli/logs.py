@@ -143,7 +143,9 @@ def prune_command(logs: Folder = None, target: Targets = "*", as_json: flags.Jso
     from te_select.records.folders import user_folder  # noqa: PLC0415 - only where it is needed
     from te_select.records.manage import prune  # noqa: PLC0415 - imports tvm
 
-    show({"dropped": prune(_checked(logs or user_folder()), target)}, as_json)
+    own = user_folder()
+    is_there = logs is not None or own.is_dir()
+    show({"dropped": prune(_checked(logs or own), target) if is_there else []}, as_json)
 
 
 _COLUMNS = (

@@ -31,8 +31,8 @@ def profile_command(
     file when they are loaded. TE_SELECT_PROFILE overrides it, and te-select env shows what is in
     effect. Remove the file to go back to the built-in profile.
 
-    Thresholds of stores past the cache are measured twice. If the two differ, because neighbours
-    of a virtual machine use its cache, the ones in effect stay, and more --rounds may tell.
+    Thresholds are measured twice, and once more if the two differ, because neighbours of a virtual
+    machine use its cache. If all differ, the ones in effect stay, and more --rounds may tell.
 
     Example: te-select profile --dry-run
     """
@@ -71,7 +71,10 @@ def profile_command(
         "unsure": dict(measured.unsure),
         "rounds": rounds,
         "comparisons": [asdict(each) for each in measured.comparisons],
-        "notes": [f"{doubt}; try --rounds {2 * rounds}" for doubt in measured.doubts],
+        "notes": [
+            "ratio: how many times as fast it is with that choice; threads 0: all",
+            *(f"{doubt}; try --rounds {2 * rounds}" for doubt in measured.doubts),
+        ],
     }
     if busy > BUSY:
         document["notes"].append(

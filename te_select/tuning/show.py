@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import MofNCompleteColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.table import Column
 
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import count_of
@@ -42,7 +43,8 @@ class Display(Bar):
         self.workloads, self._quiet, self._done, self._name = workloads, quiet, 0, ""
         self.progress: Progress | None = None  # of the workload that is being tuned
         console = Console(stderr=True, quiet=not sys.stderr.isatty())
-        columns = (*Bar.get_default_columns(), MofNCompleteColumn())
+        line = TextColumn("{task.description}", table_column=Column(no_wrap=True))
+        columns = (MofNCompleteColumn(), BarColumn(20), TimeRemainingColumn(), line)
         super().__init__(*columns, console=console, auto_refresh=False, transient=True)
         self._bar = self.add_task("")
 
@@ -65,7 +67,7 @@ class Display(Bar):
         self.progress = progress
         self.update(
             self._bar,
-            description=f"{self._name}: {told(progress)}",
+            description=f"{told(progress)}; {self._name}",
             completed=progress.done,
             total=progress.total,
             refresh=True,

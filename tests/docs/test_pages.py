@@ -165,12 +165,16 @@ def test_block_of_a_file_stands_in_it(block: Block) -> None:
     [b for b in ALL if b.language in ("sh", "python") and b.mark in (CUDA, NOT_RUN)],
     ids=lambda block: block.place,
 )
-def test_block_that_may_not_be_run_is_well_formed(block: Block) -> None:
+def test_block_that_may_not_be_run_is_well_formed(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if block.language == "python":
         compile(block.text, block.page, "exec")
         return
     shell = subprocess.run(["bash", "-n"], input=block.text, text=True, check=False)
     assert shell.returncode == 0
+    monkeypatch.chdir(tmp_path)
+    Path("m.onnx").touch()
     for words in commands(block.text):
         if words[:1] == ["te-select"]:
             check_flags(words[1:])

@@ -34,7 +34,7 @@ def test_damaged_record_is_reported_and_the_rest_is_used(tmp_path, entries, line
 @pytest.mark.parametrize(
     "wrong",
     [
-        *({"default_seconds": value} for value in ("x", {}, float("inf"), 0.0, -1.0, 1)),
+        *({"default_seconds": value} for value in ("x", {}, float("inf"), 0.0, -1.0, 1, 1e38)),
         *({name: value} for name in ("trials", "failed") for value in (float("inf"), -1, "x")),
         *({"config": value} for value in (None, {"vector_bytes": [1]}, {"unroll": 1.5})),
         *({"target": value} for value in ("llvm", "[]", {"kind": "llvm"})),

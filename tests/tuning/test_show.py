@@ -95,7 +95,7 @@ def test_bar_shows_how_far_a_workload_is():
     display.end(Outcome("u", None, "it hung"))
     display._name = "2/3 w"
     display(Progress(W, 64, [4e-3, 2e-3]))
-    assert "2/3 w: default 4 ms; best 2 ms (2.00x)" in display.tasks[0].description
+    assert "default 4 ms; best 2 ms (2.00x); 2/3 w" in display.tasks[0].description
     assert (display.tasks[0].completed, display.tasks[0].total) == (2, 64)
 
 

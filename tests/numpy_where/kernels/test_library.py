@@ -184,7 +184,7 @@ def test_library_of_another_version_is_refused(folder, entry, monkeypatch):
 
     offered = ctypes.c_int64(99)  # the version comes first
     monkeypatch.setattr(library, "call_for_int", lambda *_: ctypes.addressof(offered))
-    with pytest.raises(ArtifactError, match="version 99; expected 4: build them again"):
+    with pytest.raises(ArtifactError, match="version 99; expected 5: build them again"):
         te_select.where.use(folder / entry.name)
 
 

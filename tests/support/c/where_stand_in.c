@@ -31,7 +31,7 @@ static int32_t call(const te_select_where_call* given, te_select_where_plan* pla
 
 static const char* refusal(void) { return 0; }
 
-const te_select_where_library library = {TE_SELECT_WHERE_VERSION, call, refusal, 0, 0};
+const te_select_where_library library = {TE_SELECT_WHERE_VERSION, call, 0, refusal, 0, 0};
 
 /* A function in the convention of tvm-ffi, whose result is the integer `answer`. */
 int function(void* self, const void* args, int32_t count, int32_t result[4]) {

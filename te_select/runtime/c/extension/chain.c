@@ -31,9 +31,8 @@ static int take_step(PyObject* pair, PyObject* held, PyArrayObject* out,
 }
 
 PyObject* te_select_chain(PyObject* Py_UNUSED(module), PyObject* const* args, Py_ssize_t count) {
-  if (count != 3 || !PyList_Check(args[0])) {
+  if (count != 3 || !PyList_Check(args[0]))
     return PyErr_Format(PyExc_TypeError, "expected a list of pairs, a default and out");
-  }
   if (!PyArray_CheckExact(args[2])) Py_RETURN_FALSE;
   PyArrayObject* out = (PyArrayObject*)args[2];
   Py_ssize_t steps = PyList_GET_SIZE(args[0]);
