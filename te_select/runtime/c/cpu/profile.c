@@ -176,7 +176,8 @@ static void find_user_file(te_select_machine* m) {
   int length =
       snprintf(m->file, sizeof(m->file), "%s%s/te-select/machines/%s-%d-%d-%lld", base, below,
                *m->vendor ? m->vendor : "cpu", m->family, m->model, (long long)(m->l3 / KB));
-  if (length >= (int)sizeof(m->file) || strchr(m->file, '\n')) *m->file = 0; /* it is told in a line */
+  if (length >= (int)sizeof(m->file) || strchr(m->file, '\n'))
+    *m->file = 0; /* it is told in a line */
 }
 
 /* Takes the user's file for this machine. If one line is wrong, the whole file is ignored. */
