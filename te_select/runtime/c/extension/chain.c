@@ -17,15 +17,14 @@ static int take(PyObject* value, PyArrayObject* out, int is_cond, char** data) {
 }
 
 /* Takes the pair of a step, and its else, which is the default or out. */
-static int take_step(PyObject* pair, PyObject* held, PyArrayObject* out,
-                     te_select_where_step* step) {
+static int take_step(PyObject* pair, PyObject* held, PyArrayObject* out, te_select_where_step* to) {
   if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) return 0;
   PyObject* const inputs[] = {PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1), held};
-  step->moving = 0;
+  to->moving = 0;
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-    int moves = take(inputs[i], out, i == TE_SELECT_COND, &step->data[i]);
+    int moves = take(inputs[i], out, i == TE_SELECT_COND, &to->data[i]);
     if (moves < 0) return 0;
-    step->moving = 2 * step->moving + moves;
+    to->moving = 2 * to->moving + moves;
   }
   return 1;
 }
