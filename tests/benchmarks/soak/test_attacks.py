@@ -114,7 +114,7 @@ def test_logs_find_a_record_with_the_workload_of_another(found, monkeypatch):
         return dataclasses.replace(whole, entries=entries)
 
     monkeypatch.setattr(log, "read", mixed)
-    logs.attack(0, found, damages=30)
+    logs.attack(0, found, damages=120)
     assert any("another one's workload" in failure for failure in found.failures)
 
 
