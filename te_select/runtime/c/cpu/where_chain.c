@@ -10,7 +10,7 @@ enum { BLOCK_BYTES = 1 << 14 };
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 typedef struct {
-  const te_select_where_kernels* kernels;
+  const te_select_where_run* runs; /* of the elements' width */
   const te_select_where_chain* of;
   int64_t flags;
 } chain;
@@ -24,7 +24,7 @@ static int run_steps(const chain* c, int64_t at, int64_t count) {
       int moves = step->moving >> (TE_SELECT_INPUTS - 1 - i) & 1;
       data[i] = step->data[i] + moves * at * te_select_item(i, of->width);
     }
-    te_select_where_run run = c->kernels->runs[__builtin_ctz((unsigned)of->width)][step->moving];
+    te_select_where_run run = te_select_kernel_at(&c->runs[step->moving]);
     if (run(data, &count, c->flags)) return -1;
   }
   return 0;
@@ -41,12 +41,12 @@ static int run_task(int32_t task, int32_t tasks, void* data) {
   return 0;
 }
 
-int32_t te_select_where_run_chain(const te_select_where_kernels* kernels,
-                                  const te_select_machine* machine,
-                                  const te_select_where_chain* of) {
+int32_t te_select_run_chain(const te_select_where_kernels* kernels,
+                            const te_select_machine* machine, const te_select_where_chain* of) {
   int64_t read = 0;
-  if (of->width & (of->width - 1) || of->width > 1 << (TE_SELECT_WIDTHS - 1) ||
-      !te_select_kernel_at(&kernels->runs[__builtin_ctz((unsigned)of->width)][TE_SELECT_RUNS - 1]))
+  int width = __builtin_ctz((unsigned)of->width);
+  if (width >= TE_SELECT_WIDTHS || of->width != 1 << width ||
+      !te_select_kernel_at(&kernels->runs[width][TE_SELECT_RUNS - 1]))
     return TE_SELECT_WHERE_NO_KERNEL;
   for (int32_t k = 0; k < of->count; ++k) {
     int moving = of->steps[k].moving; /* else of the later steps is out, which is in the cache */
@@ -55,7 +55,7 @@ int32_t te_select_where_run_chain(const te_select_where_kernels* kernels,
   const te_select_knobs knobs = {TE_SELECT_BY_MACHINE, 0, 0, TE_SELECT_BY_MACHINE, 1};
   const int64_t bytes[TE_SELECT_OPERANDS] = {read, 0, 0, of->elements * of->width};
   te_select_manner how = te_select_decide(machine, &knobs, bytes, NULL, 0);
-  chain c = {kernels, of, how.flags & ~TE_SELECT_SMALL};
+  chain c = {kernels->runs[width], of, how.flags & ~TE_SELECT_SMALL};
   int failed = te_select_parallel(run_task, &c, how.tasks, how.threads);
   return failed ? TE_SELECT_WHERE_FAILED : TE_SELECT_WHERE_DONE;
 }

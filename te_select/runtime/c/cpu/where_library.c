@@ -26,8 +26,7 @@ static int32_t call_any(const te_select_where_call* call, te_select_where_plan* 
 
 static int32_t run_chain(const te_select_where_chain* chain) {
   const te_select_findings* here = te_select_here();
-  return here->refused ? TE_SELECT_WHERE_REFUSED
-                       : te_select_where_run_chain(&all, &here->machine, chain);
+  return here->refused ? TE_SELECT_WHERE_REFUSED : te_select_run_chain(&all, &here->machine, chain);
 }
 
 __attribute__((visibility("default"))) int32_t te_select_where_call_on(

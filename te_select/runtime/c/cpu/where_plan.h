@@ -84,6 +84,5 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
                              const te_select_pool_of_caller* pool, te_select_where_plan* plan);
 
 /* The `chain` of te_select_where_library. */
-int32_t te_select_where_run_chain(const te_select_where_kernels* kernels,
-                                  const te_select_machine* machine,
-                                  const te_select_where_chain* of);
+int32_t te_select_run_chain(const te_select_where_kernels* kernels,
+                            const te_select_machine* machine, const te_select_where_chain* of);
