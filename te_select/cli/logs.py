@@ -12,6 +12,7 @@ from te_select.cli import flags
 from te_select.cli.console import FAILED, show
 from te_select.cli.flags import Verbs
 from te_select.cli.workloads import WorkloadsFlags, gather
+from te_select.records import folders
 
 if TYPE_CHECKING:
     from te_select.records.log import Entry
@@ -129,9 +130,7 @@ def import_command(
 
     Example: te-select logs import build/logs
     """
-    from te_select.records.folders import user_folder  # noqa: PLC0415 - only where it is needed
-
-    _merge(source, logs or user_folder(), target, only, as_json)
+    _merge(source, logs or folders.user_folder(), target, only, as_json)
 
 
 @logs_app.verb("prune")
@@ -140,12 +139,10 @@ def prune_command(logs: Folder = None, target: Targets = "*", as_json: flags.Jso
 
     Example: te-select logs prune --tuning-logs tuning_logs
     """
-    from te_select.records.folders import user_folder  # noqa: PLC0415 - only where it is needed
     from te_select.records.manage import prune  # noqa: PLC0415 - imports tvm
 
-    own = user_folder()
-    is_there = logs is not None or own.is_dir()
-    show({"dropped": prune(_checked(logs or own), target) if is_there else []}, as_json)
+    place = folders.user_folder() if logs is None else _checked(logs)
+    show({"dropped": prune(place, target) if place.is_dir() else []}, as_json)
 
 
 _COLUMNS = (
@@ -186,17 +183,13 @@ def _gain(entry: Entry, default: float | None) -> str | None:
 
 
 def _checked(logs: Path) -> Path:
-    from te_select.records.folders import check  # noqa: PLC0415 - only where it is needed
-
     with flags.of_flag("--tuning-logs"):
-        check(logs)
+        folders.check(logs)
     return logs
 
 
 def _folders(logs: Path | None) -> list[Path]:
-    from te_select.records.folders import default_folders  # noqa: PLC0415 - only where it is needed
-
-    return default_folders() if logs is None else [_checked(logs)]
+    return folders.default_folders() if logs is None else [_checked(logs)]
 
 
 def _merge(

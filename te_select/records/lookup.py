@@ -118,7 +118,7 @@ def find(
         if not held or place in held:
             raise TuningError(
                 f"{roots[0]} holds no record that this te_select can use; expected "
-                f"TARGET/{folders.RECORDS}, as te-select tune writes it"
+                f"TARGET/{folders.SESSIONS}, as te-select tune writes it"
             )
     for entry, found in _ranked(workload, target, entries, place):
         if not entry.unsure:
