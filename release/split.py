@@ -34,6 +34,7 @@ BUILDING = (
     "tuning",
     "tuning_logs",
 )
+FROM_THE_CACHE = ("__init__.py", "compile.py")  # of the compiler: they need none of what builds
 VERSION = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
 
 
@@ -43,6 +44,9 @@ def main() -> None:
     shutil.copytree(source, runtime)
     for name in BUILDING:
         shutil.rmtree(runtime / PACKAGE / name)
+    (runtime / PACKAGE / "compiler").mkdir()
+    for name in FROM_THE_CACHE:
+        shutil.copy2(source / PACKAGE / "compiler" / name, runtime / PACKAGE / "compiler")
     _edit(runtime, _to_runtime)
 
     builder.mkdir()
@@ -50,6 +54,8 @@ def main() -> None:
         shutil.copy2(source / name, builder)
     for name in BUILDING:
         shutil.copytree(source / PACKAGE / name, builder / PACKAGE / name)
+    for name in FROM_THE_CACHE:
+        (builder / PACKAGE / "compiler" / name).unlink()
     found = VERSION.search((source / PACKAGE / "version.py").read_text("utf-8"))
     assert found is not None
     _edit(builder, lambda document: _to_builder(document, found[1]))

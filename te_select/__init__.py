@@ -27,8 +27,8 @@ from te_select.operator.workload import Workload
 from te_select.version import __version__
 
 if TYPE_CHECKING:
-    from te_select.compiled import compile
-    from te_select.compiler import export
+    from te_select.compiler.compile import compile
+    from te_select.compiler.export import export
     from te_select.frontends import ModelNode, read_model
     from te_select.numpy_where import copyto, putmask, select, where
     from te_select.runtime.call.kernel import Kernel
@@ -42,9 +42,9 @@ _LAZY = {
     "Library": "te_select.runtime.call.loading",
     "ModelNode": "te_select.frontends",
     "Record": "te_select.tuning.record",
-    "compile": "te_select.compiled",
+    "compile": "te_select.compiler.compile",
     "copyto": "te_select.numpy_where",
-    "export": "te_select.compiler",
+    "export": "te_select.compiler.export",
     "load": "te_select.runtime.call.loading",
     "putmask": "te_select.numpy_where",
     "read_model": "te_select.frontends",

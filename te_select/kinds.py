@@ -59,6 +59,9 @@ class Kind:
     environment
         The function that describes this machine for ``te-select env``, as sections of JSON types.
         It imports neither tvm nor tvm_ffi.
+    source
+        The function that shows the code of a kernel; imported where it is asked for, as only the
+        compiler has it.
     with_numpy
         The class that calls a kernel with NumPy arrays; empty if kernels take them themselves.
     fleet
@@ -90,6 +93,7 @@ class Kind:
     peers: str
     roof: str
     environment: str
+    source: str = "te_select.compiler.sources:source"
     place: str = ""
     by_machine: str = ""
     with_numpy: str = ""

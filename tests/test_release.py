@@ -229,7 +229,7 @@ def test_either_can_be_removed_and_put_back(made, library, tmp_path):
     builder = wheel_of(made, "te_select")
     well(*pip, "install", "--no-deps", builder)
     well(*pip, "uninstall", "--yes", "te-select-runtime")
-    assert (packages(python) / "te_select/compiler/__init__.py").exists()
+    assert (packages(python) / "te_select/compiler/build.py").exists()
     expected = f"te-select {te_select.__version__} requires te-select-runtime, which is not"
     assert expected in run(*pip, "check").stdout
     wheel = wheel_of(made, "te_select_runtime")

@@ -23,7 +23,8 @@ import te_select
 from soak import draws
 from soak.found import Found
 from soak.guarded import Guarded
-from te_select import Workload, compiler
+from te_select import Workload
+from te_select.compiler import build, scheduling
 from te_select.operator.dtypes import numpy_dtype
 from te_select.verify.guarded import Bytes
 from te_select.verify.reference import bits, first_difference, ints, placed
@@ -56,10 +57,10 @@ def attack(seed: int, found: Found, kernels: int = 25, calls: int = 600) -> None
     os.environ["TE_SELECT_NUM_THREADS"] = threads = str(rng.choice(_THREADS))
     os.environ["TE_SELECT_PROFILE"] = profile = draws.profile(rng)
     found.doing(f"compiling {len(configs)} workloads for {target.name}")
-    chosen = [compiler.schedule(each, target, config=c) for each, c in configs.items()]
+    chosen = [scheduling.schedule(each, target, config=c) for each, c in configs.items()]
     folder = Path(tempfile.mkdtemp())
     try:
-        compiler.build_scheduled(chosen, folder / "fuzz.so", target)
+        build.build_scheduled(chosen, folder / "fuzz.so", target)
         loaded = te_select.load(folder / "fuzz.so")
     finally:
         shutil.rmtree(folder)

@@ -15,7 +15,7 @@ import numpy as np
 from tvm import tirx
 
 import te_select
-from te_select import compiler
+from te_select.compiler import build, scheduling
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import resolve
 from te_select.runtime.artifact import scratch, stored
@@ -34,13 +34,13 @@ _THEN, _ELSE = np.float32(1) + np.arange(64, dtype="f4"), -np.arange(64, dtype="
 def pair() -> tuple[Stored, Stored]:
     """The plain library, and the mirrored one."""
     target = resolve("native")
-    default = dataclasses.asdict(compiler.schedule(WORKLOAD, target, False).config)
+    default = dataclasses.asdict(scheduling.schedule(WORKLOAD, target, False).config)
     plain, mirrored = (
-        compiler.schedule(WORKLOAD, target, config=default | {"unroll": unroll})
+        scheduling.schedule(WORKLOAD, target, config=default | {"unroll": unroll})
         for unroll in (PLAIN, MIRRORED)
     )
     others = [
-        compiler.schedule(te_select.Workload((n,), (n,), (n,), "int32"), target, False)
+        scheduling.schedule(te_select.Workload((n,), (n,), (n,), "int32"), target, False)
         for n in range(1, _OTHERS + 1)
     ]
     with scratch.folder() as folder:
@@ -67,7 +67,7 @@ def judged(loaded: te_select.Kernel | te_select.Library) -> str:
 
 
 def _built(chosen: list[Scheduled], path: Path) -> Stored:
-    compiler.build_scheduled(chosen, path, resolve("native"))
+    build.build_scheduled(chosen, path, resolve("native"))
     return stored.read(path)
 
 

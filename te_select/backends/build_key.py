@@ -26,7 +26,6 @@ _SOURCES = (
     "compiler",
     "records",
     "numpy_where",
-    "compiled.py",
     "kinds.py",
     "levels.py",
 )

@@ -191,7 +191,7 @@ def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:
         raise console.UsageError(
             f"--source wants one kernel; expected --kernel with one of {names}"
         )
-    from te_select.compiler import source  # noqa: PLC0415 - tvm is slow to import
+    from te_select.compiler.sources import source  # noqa: PLC0415 - tvm is slow to import
 
     levels = kernels[0].get("levels", {target["name"]: kernels[0]})
     flags.check_known("--level", level, levels, "is not there")

@@ -30,7 +30,7 @@ app = Verbs(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-_hidden = importlib.util.find_spec("te_select.compiler") is None  # as in te-select-runtime
+_hidden = importlib.util.find_spec("te_select.tuning") is None  # as in te-select-runtime
 app.verb("compile", hidden=_hidden)(compile_command)
 app.verb("verify")(verify_command)
 app.verb("inspect")(inspect_command)

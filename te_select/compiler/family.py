@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
-from te_select import kinds
+from te_select import forks, kinds
 from te_select.backends import schedule_of
 from te_select.backends.scheduled import Scheduled
-from te_select.backends.targets import ResolvedTarget
-from te_select.compiler.building import build_scheduled
+from te_select.backends.targets import ResolvedTarget, resolve
+from te_select.compiler.build import build_scheduled
 from te_select.compiler.scheduling import schedule
 from te_select.errors import TargetError
 from te_select.operator import family
@@ -22,32 +21,44 @@ from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.folders import FAMILY
 from te_select.records.origin import DEFAULT
+from te_select.runtime.artifact import scratch, stored
+from te_select.runtime.artifact.stored import Stored
 
 _ONE_PIECE = 1 << 30  # elements; the C half cuts a call into pieces and uses threads
 
 
+@forks.no_fork_during()
 def build_family(
-    names: Iterable[str],
-    path: Path,
-    target: ResolvedTarget,
-    progress: Callable[[int, int], None] | None = None,
-) -> None:
+    names: Iterable[str], target: str, progress: Callable[[int, int], None] | None = None
+) -> Stored:
     """Build a library of some parts of the family.
 
     Parameters
     ----------
     names
         Names of the parts; see `te_select.operator.family.parts`.
-    path
-        The ``.so`` to write.
     target
-        A target that is a CPU.
+        A target that is a CPU, or several levels of one.
     progress
         Called with the number of steps done and of all steps.
+
+    Returns
+    -------
+    Stored
+        The library.
+
+    Raises
+    ------
+    TargetError
+        If the target is no CPU.
     """
-    places = family.places(names)
-    chosen = [schedule_member(workload, level) for workload in places for level in target.levels]
-    build_scheduled(chosen, path, target, c_functions=(), places=places, progress=progress)
+    places, resolved = family.places(names), resolve(target)
+    room = scratch.ROOM + len(places) * len(resolved.levels) * scratch.KERNEL_ROOM
+    with scratch.folder(room) as folder:
+        path = folder / "where.so"
+        chosen = [schedule_member(each, level) for each in places for level in resolved.levels]
+        build_scheduled(chosen, path, resolved, c_functions=(), places=places, progress=progress)
+        return stored.read(path)
 
 
 def served_by_family(nodes: Iterable[ModelNode]) -> dict[str, list[str]]:

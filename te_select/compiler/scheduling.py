@@ -56,7 +56,8 @@ def schedule(
     Raises
     ------
     ArgumentError
-        If TVM cannot fuse loops of that many iterations, or the schedule has no such knobs.
+        If TVM cannot fuse loops of that many iterations, the schedule has no such knobs, or there
+        are both knobs and a folder of records.
     """
     pattern = access_pattern(workload)
     rules = schedule_of(target.kind)
@@ -64,6 +65,11 @@ def schedule(
     if config is not None:
         chosen = _config_from_manifest(config, pattern, rules)
     elif knobs:
+        if tuning_logs not in (None, False):
+            raise ArgumentError(
+                f"config is {shown(knobs)} and tuning_logs is {shown(tuning_logs)}; expected one "
+                "of them: a config by hand uses no records"
+            )
         chosen = _config_by_hand(knobs, pattern, rules, target)
         origin, why = BY_HAND, f"{_listed(knobs)}; the other knobs are those of the default config"
     else:
@@ -77,6 +83,22 @@ def schedule(
             rules.apply(sch, pattern, target.tvm, variant.config)
         functions[variant] = sch.mod["main"]
     return Scheduled(workload, target.name, chosen, origin, why, functions)
+
+
+def checked(workload: Any) -> Workload:
+    """Return what is given if it is a workload.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not.
+    """
+    if not isinstance(workload, Workload):
+        raise ArgumentError(
+            f"{shown(workload)} is not a te_select.Workload; expected "
+            "te_select.Workload(cond_shape, then_shape, else_shape)"
+        )
+    return workload
 
 
 def _config_by_hand(

@@ -8,7 +8,8 @@ from typing import Any
 import tvm
 from tvm.target import Target
 
-from te_select.compiler import TuningLogs, export
+from te_select.compiler.export import export
+from te_select.compiler.scheduling import TuningLogs
 from te_select.errors import ArgumentError
 from te_select.operator.workload import Workload
 from te_select.relax.replacing import Finder, Replacement, Wanted, unfused, wheres

@@ -17,9 +17,9 @@ from typing import Any
 from te_select import kinds
 from te_select.backends import machine, schedule_of
 from te_select.backends.targets import resolve
-from te_select.compiler import versions
-from te_select.compiler.compiling import checked
+from te_select.compiler.build import versions
 from te_select.compiler.family import config_of
+from te_select.compiler.scheduling import checked
 from te_select.errors import TuningError
 from te_select.operator import family
 from te_select.operator.access import access_pattern

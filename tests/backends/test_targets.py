@@ -3,7 +3,8 @@ import re
 import pytest
 import tvm_ffi
 
-from te_select import Workload, compiler
+from te_select import Workload
+from te_select.compiler import sources
 from te_select.backends import targets
 from te_select.backends.cpu import target as cpu_target
 from te_select.backends.targets import resolve
@@ -227,9 +228,9 @@ def test_native_without_hidden_features_is_made_from_its_name(monkeypatch):
     again = resolve(native.name)
     assert (again.cpu_features, str(again.tvm)) == (native.cpu_features, str(native.tvm))
     workload = Workload((64,), (64,), (64,))
-    text = compiler.source(workload, native.name, None, "asm")
+    text = sources.source(workload, native.name, None, "asm")
     assert "ymm" not in text and "zmm" not in text
-    assert "mm" in compiler.source(workload, "x86-64-v4", None, "asm").replace("xmm", "")
+    assert "mm" in sources.source(workload, "x86-64-v4", None, "asm").replace("xmm", "")
 
 
 @pytest.mark.parametrize("cpu", ["sapphirerapids", "graniterapids", "znver5", "diamondrapids"])

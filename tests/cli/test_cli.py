@@ -164,7 +164,7 @@ INTERRUPTED = "te-select: error: interrupted; every file is whole, or as it was\
     ("args", "during"),
     [
         (["verify", "LIBRARY"], "te_select.verify.verify.verify_kernel"),
-        (["compile", *FLAGS, "-o", "LIBRARY"], "te_select.compiler.compiling.build_scheduled"),
+        (["compile", *FLAGS, "-o", "LIBRARY"], "te_select.compiler.export.build_scheduled"),
         (
             ["where", "build", "-o", "LIBRARY"],
             "te_select.numpy_where.kernels.building.build_family",
@@ -296,7 +296,7 @@ def test_options_of_several_values_and_flags_may_be_given_twice(one: Path) -> No
 
 def test_public_name_that_lacks_its_package_is_our_error() -> None:
     code = (
-        "import sys; sys.modules['te_select.compiler'] = None\n"
+        "import sys; sys.modules['te_select.compiler.build'] = None\n"
         "import te_select\n"
         "assert not hasattr(te_select, 'export')\n"
         "try: te_select.export\n"
@@ -307,7 +307,7 @@ def test_public_name_that_lacks_its_package_is_our_error() -> None:
         "print(missing)"
     )
     expected = (
-        "te_select.export needs te_select.compiler, which is not installed; install te-select"
+        "te_select.export needs te_select.compiler.build, which is not installed; install te-select"
     )
     assert programs.python(code) == f"{expected}\n"
 

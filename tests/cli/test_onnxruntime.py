@@ -16,7 +16,7 @@ PARTS = {"w2": family.parts()["w2"]}
 
 @pytest.fixture(scope="module")
 def image() -> bytes:
-    return building.image(PARTS, "native")
+    return building.build_family(PARTS, "native").image
 
 
 @pytest.fixture(autouse=True)

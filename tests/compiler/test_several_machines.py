@@ -178,7 +178,7 @@ def test_failed_build_leaves_the_files_that_were_there(path, tmp_path, monkeypat
 
 def test_file_of_somebody_else_is_refused_before_the_build(tmp_path, monkeypatch):
     (tmp_path / "mask.aarch64.json").write_text("{}")
-    monkeypatch.setattr("te_select.compiler.compiling.build_scheduled", None)
+    monkeypatch.setattr("te_select.compiler.export.build_scheduled", None)
     with pytest.raises(ArtifactError, match=r"mask.aarch64.json is no manifest of te-select"):
         te_select.export(WORKLOADS, tmp_path / "mask.so", TARGET)
     assert names(tmp_path) == ["mask.aarch64.json"]

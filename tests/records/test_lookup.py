@@ -11,7 +11,7 @@ import pytest
 import te_select
 from te_select import Workload
 from te_select.backends.targets import resolve
-from te_select.compiler import schedule
+from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.records import folders, log, store
 from te_select.records.lookup import find

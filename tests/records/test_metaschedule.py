@@ -9,7 +9,7 @@ from tvm import IRModule, s_tir
 from tvm.s_tir import meta_schedule as ms
 
 import te_select
-from te_select.compiler import schedule
+from te_select.compiler.scheduling import schedule
 from te_select.records import log, store
 from te_select.schedules.cpu import schedule as cpu
 from te_select.tuning.space import Space

@@ -9,7 +9,6 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from te_select import TargetError, Workload
-from te_select.compiler import compiling
 from te_select.errors import ArgumentError
 from te_select.relax import UseSelect, UseUnfusedSelect, report
 from te_select.relax.targets import kernel_target
@@ -127,7 +126,7 @@ def exported(monkeypatch):
 
     def export(workloads, path, target, tuning_logs, **options):
         asked.append((len(workloads), target, tuning_logs, options))
-        return compiling.export(workloads, path, target, tuning_logs, **options)
+        return te_select.export(workloads, path, target, tuning_logs, **options)
 
     monkeypatch.setattr("te_select.relax.passes.export", export)
     return asked

@@ -29,6 +29,7 @@ from te_select.backends import schedule_of
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.cli.flags import parse_knobs
+from te_select.compiler.scheduling import schedule
 from te_select.tuning.space import Space
 assert te_select.__file__.startswith(str(pathlib.Path.cwd()))
 w = Workload((64,), (64,), (64,))
@@ -41,7 +42,7 @@ try:
     te_select.export([w], "lib.so", "x86-64-v3", config={"toy": 4})
 except te_select.SelectError as error:
     refusal = str(error)
-one = te_select.compiler.schedule(w, v3, False, config={**vars(default), "toy": 3})
+one = schedule(w, v3, False, config={**vars(default), "toy": 3})
 known = {name: value for name, value in vars(default).items() if name != "toy"}
 print(json.dumps({
     "space": rules.space(access_pattern(w), v3.tvm)["toy"],

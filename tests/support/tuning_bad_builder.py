@@ -8,7 +8,7 @@ from pathlib import Path
 
 from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
-from te_select.compiler import versions
+from te_select.compiler.build import versions
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.artifact.scratch import NoRoomError
 from te_select.tuning.measuring import build_worker

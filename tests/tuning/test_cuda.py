@@ -16,7 +16,8 @@ from te_select import Workload
 from te_select.backends.cuda import compilers, machine
 from te_select.backends.targets import resolve
 from te_select.bench.suite import DEFAULT
-from te_select.compiler import schedule
+from te_select.compiler.scheduling import schedule
+from te_select.compiler.sources import source
 from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
 from te_select.records import doubt, folders, log, manage, store
@@ -190,7 +191,7 @@ def test_recorded_config_is_compiled_and_inspect_says_why(tmp_path):
     kernel = json.loads(path.with_suffix(".json").read_text())["kernels"][0]
     assert kernel["origin"] == f"tuned:{FOLDER}/{record(SMALL).key}"
     assert kernel["config"] == dataclasses.asdict(config(SMALL, threads=128, vectors=2))
-    assert "THREADS = 128" in te_select.compiler.source(SMALL, TARGET, kernel["config"], "cuda")
+    assert "THREADS = 128" in source(SMALL, TARGET, kernel["config"], "cuda")
 
 
 # ---- sessions

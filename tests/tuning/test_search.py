@@ -14,7 +14,7 @@ from te_select.backends.cpu.lowering import lower_kernel
 from te_select.backends.select_leaf import leaves
 from te_select.backends.targets import resolve
 from te_select.bench.suite import DEFAULT
-from te_select.compiler import schedule
+from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu import isa

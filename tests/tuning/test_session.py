@@ -15,6 +15,7 @@ import pytest
 import te_select
 from te_select import Workload
 from te_select.backends.targets import resolve
+from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.records import log, store
 from te_select.records.sizes import representative
@@ -65,7 +66,7 @@ def test_default_is_trial_0_and_the_fastest_is_recorded(run):
 
 def test_compile_takes_the_record_and_says_so(run, tmp_path):
     record = run(SMALL, trials=80)
-    scheduled = te_select.compiler.schedule(SMALL, V4, tmp_path)
+    scheduled = schedule(SMALL, V4, tmp_path)
     assert dataclasses.asdict(scheduled.config) == dict(record.config)
     assert scheduled.origin == f"tuned:{record.name}" == f"tuned:{TARGET}/w4_1024cte"
 
@@ -174,7 +175,7 @@ def test_range_is_tuned_at_three_sizes_and_recorded_for_names(run, tmp_path):
     shapes = {candidate.point.out_shape for candidate in run.measurer.measured}
     assert shapes == {(2, 16), (11, 256), (64, 4096)}
     assert len(run.measurer.measured) == 3 * record.trials
-    found = te_select.compiler.schedule(named, V4, tmp_path)
+    found = schedule(named, V4, tmp_path)
     assert found.origin == f"tuned:{record.name}"
     assert dataclasses.asdict(found.config) == dict(record.config)
     assert run(named, trials=30, sizes=sizes) == record
@@ -212,7 +213,7 @@ def test_two_names_of_one_pattern_have_records_of_their_own(run, tmp_path):
     assert len(log.read(run.folder).entries) == 2
     for name in "nm":
         workload = Workload((name, 1), (name, 4), ())
-        why = te_select.compiler.schedule(workload, V4, tmp_path).why
+        why = schedule(workload, V4, tmp_path).why
         assert f"sizes {found[name].sizes}" in why
 
 
@@ -315,7 +316,7 @@ def test_named_dims_are_tuned_at_representative_sizes(run, tmp_path):
     named = Workload(("batch", 1024), ("batch", 1024), ())
     record = run(named, trials=8)
     assert {candidate.workload for candidate in run.measurer.measured} == {representative(named)}
-    scheduled = te_select.compiler.schedule(named, V4, tmp_path)
+    scheduled = schedule(named, V4, tmp_path)
     assert scheduled.origin == f"nearest:{record.name}"
     assert dataclasses.asdict(scheduled.config) == dict(record.config)
 

@@ -1,42 +1,17 @@
-"""Building the family; imports tvm."""
+"""Building the whole family, into the cache or to ship; imports tvm."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
-from te_select import forks
-from te_select.backends.targets import resolve
 from te_select.compiler.family import build_family
 from te_select.errors import ArtifactError, TargetError
 from te_select.numpy_where.kernels import key
 from te_select.operator import family
-from te_select.runtime.artifact import cache, scratch, stored
-
-
-def image(names: Iterable[str], target: str) -> bytes:
-    """Build parts of the family.
-
-    Parameters
-    ----------
-    names
-        The parts, see `te_select.operator.family.parts`.
-    target
-        The target, a CPU.
-
-    Returns
-    -------
-    bytes
-        The library.
-
-    Raises
-    ------
-    TargetError
-        If the target is no CPU.
-    """
-    return _built(names, target).image
+from te_select.runtime.artifact import cache, stored
 
 
 def build(
@@ -73,10 +48,10 @@ def build(
         if target != "native":
             raise TargetError(f"target is {target!r}; expected native, or a path to write to")
         name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
-        return cache.write(name, _built(family.parts(), target, progress).image)
+        return cache.write(name, build_family(family.parts(), target, progress).image)
     path = stored.check_path(path, [".json", ".h"])
     kept = _kept() if target == "native" else None
-    return stored.write(kept or _built(family.parts(), target, progress), path)
+    return stored.write(kept or build_family(family.parts(), target, progress), path)
 
 
 def _kept() -> stored.Stored | None:
@@ -85,18 +60,3 @@ def _kept() -> stored.Stored | None:
     with contextlib.suppress(ArtifactError):
         return None if image is None else stored.from_bytes(image, key.WHOLE)
     return None
-
-
-@forks.no_fork_during()
-def _built(
-    names: Iterable[str],
-    target: str,
-    progress: Callable[[int, int], None] | None = None,
-) -> stored.Stored:
-    resolved = resolve(target)
-    chosen = list(names)
-    kernels = sum(len(family.parts()[name]) for name in chosen) * len(resolved.levels)
-    with scratch.folder(scratch.ROOM + kernels * scratch.KERNEL_ROOM) as folder:
-        path = folder / "where.so"
-        build_family(chosen, path, resolved, progress)
-        return stored.read(path)

@@ -247,9 +247,9 @@ def _advice() -> dict[str, str]:
 
 
 def _build_here(parts: list[str]) -> bytes:
-    from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm
+    from te_select.compiler.family import build_family  # noqa: PLC0415 - imports tvm
 
-    return building.image(parts, "native")
+    return build_family(parts, "native").image
 
 
 def _newest(part: str, why: Exception) -> bytes:

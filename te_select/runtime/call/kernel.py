@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import abc
 import ctypes
-import importlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from te_select import kinds
 from te_select.errors import ArgumentError, ArtifactError
 from te_select.operator.broadcast import Shape, shown
 from te_select.operator.dtypes import numpy_dtype
@@ -82,6 +82,7 @@ class Kernel(abc.ABC):
         workload = record.workload
         self.workload = workload
         self.target = manifest.target["name"]
+        self._kind = manifest.kind
         self.kind = manifest.kind.name
         self.level = level
         self._record = record
@@ -201,14 +202,14 @@ class Kernel(abc.ABC):
                 f"level {shown(level)} is not in the library; expected {' or '.join(self.levels)}"
             )
         try:
-            compiler = importlib.import_module("te_select.compiler")
+            rebuilt = kinds.load(self._kind.source)
         except ImportError as error:
             raise ArtifactError(
                 f"the source of a kernel is rebuilt by the compiler, which cannot be imported "
                 f"({error}); install te-select"
             ) from error
         config = dict(self._record.at(of_level).config)
-        text: str = compiler.source(self.workload, of_level, config, form)
+        text: str = rebuilt(self.workload, of_level, config, form)
         return text
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from te_select.backends.targets import resolve
-from te_select.compiler import build_scheduled, schedule
+from te_select.compiler.build import build_scheduled
 from te_select.compiler.family import schedule_member
+from te_select.compiler.scheduling import schedule
 from te_select.tuning.task import Candidate
 
 MEMORY = 4 << 30  # bytes; a build was seen to take 0.5 GB with all of TVM's code

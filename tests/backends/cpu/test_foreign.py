@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select import Workload, compiler
+from te_select import Workload
+from te_select.compiler import sources
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.targets import resolve
 from te_select.errors import ArtifactError, TargetError, ToolchainError
@@ -178,7 +179,7 @@ def innermost_loops(assembly, branch=INNERMOST):
 @pytest.mark.parametrize("sides", [((1 << 20,), (1 << 20,)), ((1 << 20,), ())])
 def test_inner_loops_are_neon_selects_of_four_vectors(target, dtype, sides):
     workload = Workload((1 << 20,), *sides, dtype)
-    loops = innermost_loops(compiler.source(workload, target, None, "asm"))
+    loops = innermost_loops(sources.source(workload, target, None, "asm"))
     selects = [sum(bool(re.match(r"(bit|bif|bsl)\s", x)) for x in loop) for loop in loops]
     looks = [any(re.match(r"u(max|min)v\s", x) for x in loop) for loop in loops]
     assert any(looks)  # one loop looks at cond first, one does not
@@ -193,7 +194,7 @@ def test_inner_loops_are_neon_selects_of_four_vectors(target, dtype, sides):
 @pytest.mark.parametrize("target", TARGETS)
 def test_source_says_what_the_leaf_computes(target):
     workload = Workload((300, 1), (300, 700), (700,))
-    text = compiler.source(workload, target, None, "tir")
+    text = sources.source(workload, target, None, "tir")
     assert "T.Select(" in text and "T.Ramp(" in text
     assert "te_select_span" not in text and "te_select." not in text
 

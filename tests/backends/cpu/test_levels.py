@@ -13,7 +13,8 @@ import tvm_ffi
 from tvm_ffi import libinfo
 
 import te_select
-from te_select import Workload, compiler
+from te_select import Workload
+from te_select.compiler import sources
 from te_select.backends.cpu import link
 from te_select.backends.targets import resolve
 from te_select.errors import ArgumentError, ArtifactError, TuningError
@@ -140,7 +141,7 @@ def test_source_is_that_of_the_level_that_is_asked_for(library):
     with pytest.raises(ArgumentError, match="level 'x' is not in the library; expected x86-64-v2"):
         kernel.source("asm", "x")
     with pytest.raises(ArgumentError, match="has several levels; expected x86-64-v2 or x86-64-v3"):
-        compiler.source(EXAMPLE, NAME, None, "asm")
+        sources.source(EXAMPLE, NAME, None, "asm")
 
 
 def test_inspect_shows_every_level(library):

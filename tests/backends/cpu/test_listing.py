@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from te_select import Workload, compiler
+from te_select import Workload
+from te_select.compiler import sources
 from te_select.backends.cpu.listing import without_notes
 from te_select.backends.targets import resolve
 from tests.support.programs import output
@@ -55,7 +56,7 @@ kernel:
 
 @pytest.mark.parametrize("target", ["x86-64", "x86-64-v4", "aarch64"])
 def test_listing_of_a_kernel_is_assembled_to_the_same_code(target, tmp_path):
-    text = compiler.source(Workload((8, 1), (8, 300), ()), target, None, "asm")
+    text = sources.source(Workload((8, 1), (8, 300), ()), target, None, "asm")
     assert not re.search(r"\.loc|\.cfi|\.debug|\.Ltmp\d+:", text)
     triple = resolve(target).triple
     assembler = "as" if triple.startswith(platform.machine()) else f"{triple}-as"

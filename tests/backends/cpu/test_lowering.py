@@ -6,7 +6,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from te_select import Workload, compiler
+from te_select import Workload
+from te_select.compiler import scheduling
 from te_select.backends.cpu import lowering
 from te_select.backends.programs import c_compiler
 from te_select.backends.targets import resolve
@@ -25,7 +26,7 @@ def compiled(folder, workload, config):
     """The raw function of a workload."""
     target = resolve("native")
     default = cpu.default_config(access_pattern(workload), target.tvm)
-    one = compiler.schedule(workload, target, config=vars(default) | THREADS | config)
+    one = scheduling.schedule(workload, target, config=vars(default) | THREADS | config)
     module = lowering.build(lowering.lower_kernel(one, "kernel"), target.tvm)
     module.write_to_file(str(folder / "kernel.o"), "o")
     # TVM's own way to run a parallel loop, by a pointer that all its objects share.

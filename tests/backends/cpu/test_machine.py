@@ -7,7 +7,8 @@ import pytest
 from te_select import Workload
 from te_select.backends.cpu import link
 from te_select.backends.targets import resolve
-from te_select.compiler import build_scheduled, schedule
+from te_select.compiler.build import build_scheduled
+from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from tests.support.machines import on_x86_64

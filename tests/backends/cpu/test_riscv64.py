@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from tvm_ffi import libinfo
 
-from te_select import Workload, compiler
+from te_select import Workload
+from te_select.compiler import sources
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.cpu import target as cpu_target
 from te_select.backends.targets import resolve
@@ -223,7 +224,7 @@ def code_of(loop):
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
 @pytest.mark.parametrize("shapes", [((N,), (N,), (N,)), ((N,), (N,), ()), ((1, N), (3, N), ())])
 def test_inner_loops_are_vector_selects(shapes, dtype):
-    loops = innermost_loops(compiler.source(Workload(*shapes, dtype), VECTORS, None, "asm"), BRANCH)
+    loops = innermost_loops(sources.source(Workload(*shapes, dtype), VECTORS, None, "asm"), BRANCH)
     # A merge, or a side that is loaded over the other by the mask.
     selects = [sum(bool(re.search(r"^vmerge|, v0\.t$", x)) for x in loop) for loop in loops]
     assert max(selects) >= (2 if dtype == "complex128" else 4)
@@ -238,7 +239,7 @@ def test_inner_loops_are_vector_selects(shapes, dtype):
 def test_floats_take_a_third_of_the_instructions():
     counts = []
     for target in (SCALAR, VECTORS):
-        text = compiler.source(Workload((64,), (64,), (64,)), target, None, "asm")
+        text = sources.source(Workload((64,), (64,), (64,)), target, None, "asm")
         kernel = text.partition("te_select_kernel_0:\n")[2].partition(".Lfunc_end")[0]
         counts.append(len(re.findall(r"^\t[a-z]", kernel, re.MULTILINE)))
     assert 3 * counts[1] < counts[0]

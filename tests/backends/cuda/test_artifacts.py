@@ -12,7 +12,7 @@ from te_select import Workload
 from te_select.backends.cuda import compilers, lowering, machine
 from te_select.backends.scheduled import symbol
 from te_select.backends.targets import resolve
-from te_select.compiler import schedule
+from te_select.compiler.scheduling import schedule
 from te_select.kinds import KINDS
 from te_select.verify.checks import CHECKS
 from te_select.verify.numpy_calls import with_numpy

@@ -47,7 +47,7 @@ print(json.dumps([number, te_select.where.stats().calls, "tvm" in sys.modules]))
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     made = tmp_path_factory.mktemp("levels") / "where.so"
-    made.write_bytes(building.image(PARTS, ",".join(LEVELS)))
+    made.write_bytes(building.build_family(PARTS, ",".join(LEVELS)).image)
     return made
 
 
@@ -90,4 +90,4 @@ def test_load_takes_it_with_every_level(path):
 
 def test_a_target_that_is_no_cpu_is_refused():
     with pytest.raises(TargetError, match="is no CPU"):
-        building.image(PARTS, "cuda:sm_90")
+        building.build_family(PARTS, "cuda:sm_90").image

@@ -9,7 +9,7 @@ import pytest
 
 from te_select import Workload
 from te_select.backends.targets import resolve
-from te_select.compiler import schedule
+from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from tests.support import golden

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select import Workload, compiler
+from te_select import Workload
+from te_select.compiler import build
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
@@ -98,7 +99,7 @@ def test_in_place_of_a_side(vector_bytes, side, end_to_end, monkeypatch):
     operands = s.operands(np.random.default_rng(vector_bytes), workload)
     want = s.expected(workload, *operands)
     out = operands[("then", "else_").index(side) + 1]
-    compiler.compile(workload, tuning_logs=False)(*operands, out=out)
+    build.kernel(workload, tuning_logs=False)(*operands, out=out)
     assert np.array_equal(s.as_bytes(out), want)
 
 
@@ -108,14 +109,14 @@ def test_in_place_of_a_side(vector_bytes, side, end_to_end, monkeypatch):
 )
 def test_lines_are_asked_for_if_sides_take_turns(cond, else_, asks, end_to_end):
     workload = Workload(cond, (40, 255), else_)
-    kernel = compiler.compile(workload, tuning_logs=False)
+    kernel = build.kernel(workload, tuning_logs=False)
     assert ("te_select_prefetch" in kernel.source("tir")) == asks
     operands = s.operands(np.random.default_rng(0), workload)
     assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(workload, *operands))
 
 
 def test_rows_of_any_named_length_past_the_cache(end_to_end):
-    kernel = compiler.compile(Workload(("r", 1), ("r", "c"), ("c",)), tuning_logs=False)
+    kernel = build.kernel(Workload(("r", 1), ("r", "c"), ("c",)), tuning_logs=False)
     rng = np.random.default_rng(0)
     for columns, rows in itertools.product((*range(1, 34), 63, 64, 255, 256), ROWS):
         static = kernel.workload.bind({"r": rows, "c": columns})

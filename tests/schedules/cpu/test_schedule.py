@@ -8,10 +8,11 @@ import pytest
 import tvm_ffi
 from tvm import s_tir, tirx
 
-from te_select import Workload, compiler
+from te_select import Workload
+from te_select.compiler import build
 from te_select.backends.cpu.lowering import lower_kernel
 from te_select.backends.targets import resolve
-from te_select.compiler import schedule
+from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.schedules.annotations import ANNOTATION
@@ -159,7 +160,7 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
     ]
     for config in chosen:
         monkeypatch.setattr(cpu, "default_config", lambda *_, chosen=config: chosen)
-        kernel = compiler.compile(workload, tuning_logs=False)
+        kernel = build.kernel(workload, tuning_logs=False)
         assert dict(kernel.config) == dataclasses.asdict(config)
         assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
 
@@ -179,7 +180,7 @@ NAMED = list(
 
 @pytest.mark.parametrize(("shapes", "dtype"), the_others_slow(NAMED, [*NAMED[::5], NAMED[2]]))
 def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
-    kernel = compiler.compile(Workload(*shapes, dtype, "multidirectional"))
+    kernel = build.kernel(Workload(*shapes, dtype, "multidirectional"))
     rng = np.random.default_rng(1)
     for length in [*range(34), 127, 128, 300]:
         sizes = {"n": int(rng.integers(1, 200)), "c": length}

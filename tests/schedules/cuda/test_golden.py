@@ -11,7 +11,7 @@ import pytest
 from te_select import Workload
 from te_select.backends.cuda.lowering import lower
 from te_select.backends.targets import resolve
-from te_select.compiler import schedule
+from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from tests.support import golden
 

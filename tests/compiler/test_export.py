@@ -9,7 +9,7 @@ from te_select import Workload
 from te_select.backends import limits
 from te_select.backends.cpu import objects
 from te_select.backends.targets import resolve
-from te_select.compiler import compiling
+from te_select.compiler import export, scheduling, sources
 from te_select.kinds import KINDS
 from tests.support.libraries import edit_fields
 from tests.support.machines import LEVEL, on_x86_64
@@ -29,7 +29,7 @@ def test_file_of_no_export_is_refused_before_compiling(tmp_path, monkeypatch, en
     def compiled(*_arguments, **_options):
         raise AssertionError("it was compiled")
 
-    monkeypatch.setattr(compiling, "schedule", compiled)
+    monkeypatch.setattr(export, "schedule", compiled)
     (tmp_path / f"mask{ending}").write_text("mine")
     with pytest.raises(te_select.ArtifactError, match=rf"mask\{ending} is no .* is not replaced"):
         te_select.export([W], tmp_path / "mask.so", static=True)
@@ -202,7 +202,7 @@ def test_axes_too_large_to_be_one_loop_are_refused_with_advice(target, tmp_path)
     with pytest.raises(te_select.ArgumentError, match=r"fewer than 2\^31.*reshaping"):
         te_select.export([workload], tmp_path / "k.so", target)
     flat = te_select.Workload((1 << 32,), (1 << 32,), (), "uint8")
-    assert te_select.compiler.schedule(flat, resolve(target)).workload == flat
+    assert scheduling.schedule(flat, resolve(target)).workload == flat
 
 
 @pytest.mark.slow
@@ -216,10 +216,10 @@ def test_axes_too_large_to_be_one_loop_are_refused_with_advice(target, tmp_path)
 def test_axes_that_lowering_cannot_fuse_are_refused_with_advice(shapes, tmp_path, monkeypatch):
     workload = te_select.Workload(*shapes, auto_broadcast="multidirectional")
     target = LEVEL
-    assert te_select.compiler.source(workload, target, None, "scheduled")
+    assert sources.source(workload, target, None, "scheduled")
     for level in ("tir", "llvm", "asm"):
         with pytest.raises(te_select.ArgumentError, match=r"fewer than 2\^31.*reshaping"):
-            te_select.compiler.source(workload, target, None, level)
+            sources.source(workload, target, None, level)
     both, refusal = [te_select.Workload((3,), (3,), ()), workload], f"{workload} cannot be compiled"
     for many in (objects.MANY, 1):  # with 1, other processes compile
         monkeypatch.setattr(objects, "MANY", many)
@@ -229,11 +229,11 @@ def test_axes_that_lowering_cannot_fuse_are_refused_with_advice(shapes, tmp_path
 
 
 def test_tir_is_shown_without_what_is_never_reached():
-    rows = te_select.compiler.source(Workload((64, 1), (64, 512), (512,)), LEVEL, None, "tir")
+    rows = sources.source(Workload((64, 1), (64, 512), (512,)), LEVEL, None, "tir")
     assert "T.bool(False)" not in rows and "back" not in rows
-    pieces = te_select.compiler.source(Workload(*[(4099, 1021)] * 3), LEVEL, None, "tir")
+    pieces = sources.source(Workload(*[(4099, 1021)] * 3), LEVEL, None, "tir")
     assert "if n < T.int64(" not in pieces  # none has fewer elements than a vector
-    short = te_select.compiler.source(Workload((5,), (5,), (5,)), LEVEL, None, "tir")
+    short = sources.source(Workload((5,), (5,), (5,)), LEVEL, None, "tir")
     assert "T.Div" not in short and short.count("if task == T.int64(0):") == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 import te_select
 from te_select import Workload
 from te_select.backends import build_key
-from te_select.compiler import components
+from te_select.compiler import build
 from te_select.runtime.artifact import stored
 from tests.support.cli import run, run_json
 
@@ -77,7 +77,7 @@ def test_list_is_kept_where_a_kernel_is_exported_alone(path, tmp_path):
     ],
 )  # fmt: skip
 def test_c_compiler_is_known_by_what_it_prints(monkeypatch, command, printed, expected):
-    monkeypatch.setattr(components, "first_line", lambda *words: printed.get(words[-1]))
-    found = components._c_compiler.__wrapped__(command)
+    monkeypatch.setattr(build, "first_line", lambda *words: printed.get(words[-1]))
+    found = build._c_compiler.__wrapped__(command)
     assert (found.name, found.version) == expected
     assert bool(found.license) == (expected[0] in {"GCC", "Clang"})

@@ -18,7 +18,7 @@ from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
 
 if TYPE_CHECKING:
-    from te_select.compiler import TuningLogs
+    from te_select.compiler.scheduling import TuningLogs
 
 _DIGITS = 12  # of the digest of a call; 48 bits
 _LONGEST = 200  # letters of a workload's name, so that the name of a file has at most 255
@@ -84,11 +84,11 @@ def compile(
     try:
         with notices.shown(line, lambda: made.in_effect):
             try:
-                import te_select.compiler  # noqa: PLC0415 - imports tvm
+                from te_select.compiler.build import kernel  # noqa: PLC0415 - imports tvm
             except ModuleNotFoundError as error:
                 raise not_installed("te_select.compile", error) from error
 
-            made = te_select.compiler.compile(workload, target, tuning_logs, config=config)
+            made = kernel(workload, target, tuning_logs, config=config)
     except ToolchainError:
         if name is not None and (found := _newest(name, workload)) is not None:
             return found

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select import compiled, compiler, kinds
+from te_select import kinds
 from te_select.backends import build_key
+from te_select.compiler import build, compile
 from te_select.errors import ArgumentError, ToolchainError, TuningError
 from te_select.records import folders
 from te_select.runtime.artifact import cache
@@ -71,13 +72,13 @@ def folder(tmp_path, monkeypatch):
 def builds(monkeypatch):
     """What the compiler was asked for."""
     asked = []
-    build = compiler.compile
+    kernel = build.kernel
 
     def noted(*args, **options):
         asked.append(args)
-        return build(*args, **options)
+        return kernel(*args, **options)
 
-    monkeypatch.setattr(compiler, "compile", noted)
+    monkeypatch.setattr(build, "kernel", noted)
     return asked
 
 
@@ -122,7 +123,7 @@ def test_a_kernel_outlives_its_entry(folder, tmp_path):
 
 
 def entry(workload=W, target="native", tuning_logs=None, config=None):
-    name = compiled._entry(workload, target, tuning_logs, config)
+    name = compile._entry(workload, target, tuning_logs, config)
     assert name is not None
     return name
 
@@ -214,7 +215,7 @@ def test_what_builds_is_in_the_key(monkeypatch, tmp_path):
         found.append(fresh())
     sources = build_key._sources()
     names = {path.name for path in sources}
-    assert {"compiled.py", "pool.c", "where.h", "lookup.py", "building.py", "kinds.py"} <= names
+    assert {"compile.py", "pool.c", "where.h", "lookup.py", "building.py", "kinds.py"} <= names
     assert any("schedules" in path.parts for path in sources)
     monkeypatch.setattr(build_key, "_sources", lambda: sources[1:])
     found.append(fresh())
@@ -246,14 +247,14 @@ def test_a_damaged_entry_is_built_again(builds, folder, damage):
 
 
 def test_records_that_come_during_a_build_are_seen_as_new(monkeypatch, logs):
-    build = compiler.compile
+    kernel = build.kernel
 
     def slow(workload, target, tuning_logs, *, config):
-        made = build(workload, target, False, config=config)
+        made = kernel(workload, target, False, config=config)
         (logs / "some-cpu" / "sessions.json").write_text("[3]\n")
         return made
 
-    monkeypatch.setattr(compiler, "compile", slow)
+    monkeypatch.setattr(build, "kernel", slow)
     te_select.compile(W, tuning_logs=logs)
     assert cache.entries() == []
 

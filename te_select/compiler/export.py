@@ -1,28 +1,21 @@
-"""`compile` and `export`.
-
-`compile` builds a library in a temporary folder and loads it by `load`, as users load a library
-that was shipped. So what is measured is what ships. The folder is removed when the process ends.
-"""
+"""`te_select.export`: many workloads, or the nodes of models, in one library."""
 
 from __future__ import annotations
 
-import atexit
-import itertools
-import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from te_select import forks, kinds
 from te_select.backends.scheduled import Scheduled
-from te_select.backends.targets import ResolvedTarget, resolve, resolve_each
-from te_select.compiler.building import build_scheduled, check_runs_here
+from te_select.backends.targets import ResolvedTarget, resolve_each
+from te_select.compiler.build import build_scheduled
 from te_select.compiler.family import schedule_member, served_by_family
-from te_select.compiler.scheduling import TuningLogs, schedule
+from te_select.compiler.scheduling import TuningLogs, checked, schedule
 from te_select.errors import ArgumentError, ArtifactError
 from te_select.operator import family
 from te_select.operator.broadcast import shown
@@ -30,49 +23,8 @@ from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import files, scratch, stored
 from te_select.runtime.artifact.manifest import ModelRecord, NodeRecord, is_c_name
-from te_select.runtime.call import loading
-from te_select.runtime.call.kernel import Kernel
 
-_builds = itertools.count()
 _Scheduling: TypeAlias = Callable[[Workload, ResolvedTarget], Scheduled]
-
-
-@forks.no_fork_during()
-def compile(
-    workload: Workload,
-    target: str | dict[str, Any] = "native",
-    tuning_logs: TuningLogs = None,
-    *,
-    config: Mapping[str, Any] | None = None,
-) -> Kernel:
-    """Build a workload's kernel, whatever the cache holds.
-
-    Parameters
-    ----------
-    workload, target, tuning_logs, config
-        As for `te_select.compile`.
-
-    Returns
-    -------
-    Kernel
-        The kernel, ready to be called.
-
-    Raises
-    ------
-    SelectError
-        As `te_select.compile` does.
-    """
-    checked(workload)
-    _check_one_source(tuning_logs, config)
-    resolved = resolve(target)
-    check_runs_here(resolved)
-    path = _build_folder(os.getpid()) / f"build{next(_builds)}" / f"{workload.name}.so"
-    chosen = [schedule(workload, level, tuning_logs, knobs=config) for level in resolved.levels]
-    build_scheduled(chosen, path, resolved)
-    loaded = loading.load(path)
-    if not isinstance(loaded, Kernel):
-        raise ArtifactError(f"{path} holds several kernels; expected one")
-    return loaded
 
 
 @forks.no_fork_during()
@@ -133,7 +85,6 @@ def export(
     """
     if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
-    _check_one_source(tuning_logs, config)
     if static not in (False, True, "object"):
         raise ArgumentError(f'static is {shown(static)}; expected False, True or "object"')
     given = list(workloads)
@@ -229,35 +180,3 @@ def _nothing_to_compile(nodes: Sequence[ModelNode]) -> str:
         f"none of the {len(nodes)} nodes is to be compiled: the status of each is {statuses}, as "
         "te-select inspect --model shows"
     )
-
-
-def _check_one_source(tuning_logs: TuningLogs, config: Mapping[str, Any] | None) -> None:
-    if config and tuning_logs not in (None, False):
-        raise ArgumentError(
-            f"config is {shown(config)} and tuning_logs is {shown(tuning_logs)}; expected one of "
-            "them: a config by hand uses no records"
-        )
-
-
-def checked(workload: Any) -> Workload:
-    """Return what is given if it is a workload.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not.
-    """
-    if not isinstance(workload, Workload):
-        raise ArgumentError(
-            f"{shown(workload)} is not a te_select.Workload; expected "
-            "te_select.Workload(cond_shape, then_shape, else_shape)"
-        )
-    return workload
-
-
-@cache
-def _build_folder(process: int) -> Path:
-    """The folder for the libraries of a process; it is removed when the process ends."""
-    folder = scratch.make()
-    atexit.register(scratch.remove, folder)
-    return folder
