@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
 from te_select.operator.workload import Workload
@@ -95,8 +96,19 @@ def build(
     subprocess.run(command, check=True)
     entries = [entry(w, i, bytes_per_thread) for i, w in enumerate(workloads)]
     levels = [link.Level("x86-64", ())]
-    link.link([objects], entries, levels, described or manifest(workloads, cpu_features), path)
+    linked([objects], entries, levels, described or manifest(workloads, cpu_features), path)
     return path
+
+
+def linked(
+    objects: Sequence[Path],
+    entries: Sequence[link.KernelEntry],
+    levels: Sequence[link.Level],
+    described: Manifest,
+    path: Path,
+) -> None:
+    """Link objects to a library, as a build does."""
+    link_stub(link.stub_source(entries, levels), objects, link.CPU, described, path)
 
 
 def entry(workload: Workload, i: int = 0, bytes_per_thread: int = 0) -> link.KernelEntry:

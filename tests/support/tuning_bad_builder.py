@@ -12,7 +12,7 @@ from te_select.compiler.build import versions
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.artifact.scratch import NoRoomError
 from te_select.tuning.measuring import build_worker
-from tests.support.runtime_standin import HERE
+from tests.support.runtime_standin import HERE, linked
 from tests.support.tuning_candidates import INSIDE
 
 KERNELS = {
@@ -54,5 +54,5 @@ class Worker(build_worker.Worker):
         target = {"name": candidate.target, **HERE, "cpu_features": []}
         manifest = Manifest((record,), target, versions())
         entries = [link.KernelEntry(candidate.workload, (link.Version("bad"),))]
-        link.link([compiled], entries, [link.Level("x86-64", ())], manifest, path)
+        linked([compiled], entries, [link.Level("x86-64", ())], manifest, path)
         return {}

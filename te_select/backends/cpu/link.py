@@ -1,4 +1,4 @@
-"""Links code for CPUs, the argument checks and the thread pool to a shared library."""
+"""What objects for CPUs are linked with: a stub in C that describes them, and the host half."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 
-from te_select.backends.c_compiler import CHECKS, HostHalf, link_stub
+from te_select.backends.c_compiler import CHECKS, HostHalf
 from te_select.backends.static_code import ANY_SHAPES
 from te_select.backends.stub import exported_functions, plain_function, shape_tables, signature
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu.decisions import Decisions
 
@@ -108,7 +107,8 @@ def stub_source(
     c_functions
         The names of the plain C functions, for the kernels that have one.
     places
-        As of `link`.
+        For kernels of the family that serves operands of any shapes: the place of each in
+        ``te_select_where_kernels``, such as ``"runs[2][7]"``. None if there are none.
 
     Returns
     -------
@@ -125,49 +125,6 @@ def stub_source(
         family, take_level = _family(entries, levels, places), "te_select_where_take_level"
     library = _library(levels, take_level)
     return "".join(['#include "host_cpu.h"\n', *map(_run, names), *kernels, family, library])
-
-
-def link(
-    objects: Sequence[Path],
-    entries: Sequence[KernelEntry],
-    levels: Sequence[Level],
-    manifest: Manifest,
-    out: Path,
-    triple: str | None = None,
-    places: Mapping[Workload, str] | None = None,
-    static: Path | None = None,
-) -> None:
-    """Link object files, the argument checks and the thread pool to a shared library.
-
-    Parameters
-    ----------
-    objects
-        Position-independent code that defines the symbols of every entry.
-    entries
-        The kernels to export.
-    levels
-        The levels that have code, the best last.
-    manifest
-        Describes the library; it is stored inside it.
-    out
-        The library to write; it appears complete or not at all, and the same input gives the same
-        bytes.
-    triple
-        The machine that the library is for; None for this one.
-    places
-        For kernels of the family that serves operands of any shapes: the place of each in
-        ``te_select_where_kernels``, such as ``"runs[2][7]"``. None if there are none.
-    static
-        The ``.a`` or ``.o`` to write with the same code, or None.
-
-    Raises
-    ------
-    ToolchainError
-        If there is no C compiler, or it fails.
-    """
-    source = stub_source(entries, levels, manifest.c_functions, places)
-    half = CPU if places is None else FAMILY
-    link_stub(source, objects, half, manifest, out, triple, static)
 
 
 def _family(

@@ -10,6 +10,7 @@ from typing import Any
 import tvm
 
 from te_select.backends import limits
+from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link, listing, lowering, objects
 from te_select.backends.cpu.target import CpuTarget
 from te_select.backends.scheduled import Scheduled, symbol
@@ -74,7 +75,9 @@ def build(
                 made += objects.write(of_level, level.tvm, folder / f"kernels{k}", told)
         entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
-        link.link(made, entries, levels, manifest, path, target.isa.triple, places, static)
+        stub = link.stub_source(entries, levels, manifest.c_functions, places)
+        half = link.CPU if places is None else link.FAMILY
+        link_stub(stub, made, half, manifest, path, target.triple, static)
 
 
 def requirements(target: CpuTarget) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from tvm_ffi import libinfo
 
 import te_select
 from te_select import Workload
-from te_select.compiler import sources
 from te_select.backends.cpu import link
 from te_select.backends.targets import resolve
+from te_select.compiler import sources
 from te_select.errors import ArgumentError, ArtifactError, TuningError
 from te_select.runtime.artifact import stored
 from te_select.runtime.call import loading
@@ -26,7 +26,7 @@ from te_select.schedules.cpu import isa
 from tests.support import cli
 from tests.support.machines import on_x86_64
 from tests.support.programs import ended, python
-from tests.support.runtime_standin import build, manifest
+from tests.support.runtime_standin import build, linked, manifest
 
 pytestmark = on_x86_64
 ROOT = Path(__file__).parents[3]
@@ -201,7 +201,7 @@ def standin(folder, levels):
     objects = first.with_suffix(".o")
     entry = link.KernelEntry(workload, (link.Version("te_select_kernel_0"),) * len(levels))
     given = [link.Level(name, needed) for name, needed in levels]
-    link.link([objects], [entry], given, manifest([workload]), folder / "levels.so")
+    linked([objects], [entry], given, manifest([workload]), folder / "levels.so")
     arguments = [np.ones(4, bool), np.ones(4, "i4"), np.zeros(4, "i4"), np.full(4, 7, "i4")]
     return folder / "levels.so", workload.name, arguments
 

@@ -18,7 +18,7 @@ from te_select.runtime.call.cpu import features
 from te_select.runtime.call.loading import Library
 from tests.support.libraries import without_manifest
 from tests.support.programs import output
-from tests.support.runtime_standin import build, manifest
+from tests.support.runtime_standin import build, linked, manifest
 from tests.support.runtime_standin import entry as entry_of
 
 W = Workload((8,), (8,), (8,), "float32")
@@ -101,7 +101,7 @@ def test_export_over_a_loaded_library_harms_nobody(copied, tmp_path):
     source.write_text(source.read_text().replace("j->c[at[0]] ?", "!j->c[at[0]] ?"))
     subprocess.run(["cc", "-fPIC", "-c", source, "-o", swapped.with_suffix(".o")], check=True)
     entry = entry_of(W)
-    link.link([swapped.with_suffix(".o")], [entry], LEVELS, manifest([W]), swapped)
+    linked([swapped.with_suffix(".o")], [entry], LEVELS, manifest([W]), swapped)
     stored.write(stored.read(swapped), copied)
     assert (loading.load(copied)(*ARGS) != ARGS[0]).all()
     assert (old(*ARGS) == ARGS[0]).all()
@@ -161,10 +161,10 @@ def test_temporary_folder_that_is_missing(built, tmp_path, monkeypatch):
     entry = entry_of(W)
     monkeypatch.setenv("CC", "cc -O1")  # nothing was compiled with this one
     with pytest.raises(ArtifactError, match=r"no temporary folder can be made: .*nonexistent"):
-        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+        linked([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
     monkeypatch.undo()
     with pytest.raises(ToolchainError, match=r"cannot be linked: .*missing"):
-        link.link(
+        linked(
             [built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "missing" / "x.so"
         )
 
@@ -217,15 +217,15 @@ def test_compiler_of_cc_is_asked_once_for_its_machine(tmp_path, monkeypatch):
 def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
     entry = link.KernelEntry(W, (link.Version("no_such_symbol"),))
     with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
-        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+        linked([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
     assert "\n" not in str(caught.value)
     monkeypatch.setenv("CC", "echo")
     with pytest.raises(ToolchainError, match="echo wrote no file; set CC to a C compiler"):
-        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+        linked([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
     monkeypatch.setenv("CC", "false")
     said = "false failed with exit code 1: it printed nothing; set CC to a C compiler that works"
     with pytest.raises(ToolchainError, match=said):
-        link.link([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+        linked([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
     monkeypatch.setenv("CC", "echo other-linux-gnu")  # makes code for another machine
     assert c_compiler()[0] in {"cc", "gcc", "clang"}
     monkeypatch.setenv("CC", f"echo {platform.machine()}-linux-gnu")
