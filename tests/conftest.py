@@ -136,7 +136,9 @@ def family(request):
             if cache.read(key.entry(key.WHOLE)) is None:
                 runs = [name for name in parts() if "rows" not in name]
                 cache.clear()  # entries that other sources have made
-                cache.write(key.entry(key.WHOLE), building.build_family([*runs, *ROWS], "native").image)
+                cache.write(
+                    key.entry(key.WHOLE), building.build_family([*runs, *ROWS], "native").image
+                )
         assert library.fetch("w4")
         yield folder
 

@@ -15,9 +15,9 @@ import numpy as np
 from tvm import tirx
 
 import te_select
-from te_select.compiler import build, scheduling
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import resolve
+from te_select.compiler import build, scheduling
 from te_select.runtime.artifact import scratch, stored
 from te_select.runtime.artifact.stored import Stored
 

@@ -4,10 +4,10 @@ import pytest
 import tvm_ffi
 
 from te_select import Workload
-from te_select.compiler import sources
 from te_select.backends import targets
 from te_select.backends.cpu import target as cpu_target
 from te_select.backends.targets import resolve
+from te_select.compiler import sources
 from te_select.errors import TargetError
 from te_select.schedules.cpu import isa
 from tests.support.cuda_standin import fake_driver

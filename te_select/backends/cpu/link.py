@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from types import MappingProxyType
 
 from te_select.backends.c_compiler import CHECKS, HostHalf

@@ -13,9 +13,9 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.compiler import sources
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.targets import resolve
+from te_select.compiler import sources
 from te_select.errors import ArtifactError, TargetError, ToolchainError
 from te_select.runtime.artifact.manifest import c_name
 from te_select.schedules.cpu.isa import ISAS

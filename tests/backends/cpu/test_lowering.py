@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from te_select import Workload
-from te_select.compiler import scheduling
 from te_select.backends.cpu import lowering
 from te_select.backends.programs import c_compiler
 from te_select.backends.targets import resolve
+from te_select.compiler import scheduling
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 

@@ -8,10 +8,10 @@ import pytest
 from tvm_ffi import libinfo
 
 from te_select import Workload
-from te_select.compiler import sources
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.cpu import target as cpu_target
 from te_select.backends.targets import resolve
+from te_select.compiler import sources
 from te_select.errors import ToolchainError
 from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu import features

@@ -8,8 +8,8 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.compiler import build
 from te_select.backends.targets import resolve
+from te_select.compiler import build
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from tests.support import strategies as s

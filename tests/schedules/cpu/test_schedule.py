@@ -9,9 +9,9 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from te_select import Workload
-from te_select.compiler import build
 from te_select.backends.cpu.lowering import lower_kernel
 from te_select.backends.targets import resolve
+from te_select.compiler import build
 from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
