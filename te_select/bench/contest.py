@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import te_select
-from te_select.bench.options import Options
 from te_select.bench.peers.base import Call, Peer, first_line
-from te_select.bench.row import NAMED, OURS, Row
+from te_select.bench.row import NAMED, OURS, Options, Row
 from te_select.bench.stage import Result, Stage
 from te_select.operator.workload import Workload
 from te_select.timing.rounds import Timing

@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from te_select import kinds
-from te_select.bench.options import Options
-from te_select.bench.row import NAMED, OURS, Row, label_of
+from te_select.bench.row import NAMED, OURS, Options, Row
 from te_select.bench.suite import DEFAULT
 from te_select.records.doubt import BUSY
 from te_select.runtime.artifact import atomic, packages
@@ -23,30 +22,16 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_COLUMNS = (
-    "workload",
-    "ms",
-    "GB/s",
-    "% of roof",
-    "best peer",
-    "its ms",
-    "times best",
-    "times NumPy",
-    "config",
-)
 _LEFT = ("workload", "best peer", "config")
 _LESS_IMPORTANT = ("config", "% of roof", "GB/s", "times NumPy")
 """The columns that a narrow terminal leaves out, in this order."""
 _UNBOUNDED = 10_000  # columns
 _QUANTILES = {"median": 0.5, "p20": 0.2, "p80": 0.8}
-_PACKAGES = (
-    "halide",
-    "iree-base-compiler",
-    "iree-base-runtime",
-    "onednn",
-    "onnx",
-    "matplotlib",
+_CSV = (
+    *("name", "shapes", "density", "block", "cache", "bytes", "contestant", "rounds"),
+    *(*_QUANTILES, "gb_per_s", "share_of_roof", "te_select_times", "problem", "command"),
 )
+_PACKAGES = ("halide", "iree-base-compiler", "iree-base-runtime", "onednn", "onnx", "matplotlib")
 
 
 @dataclass(frozen=True)
@@ -80,11 +65,6 @@ class Results:
     interrupted: bool
 
 
-def label(row: Row) -> str:
-    """The row's name, with its mask if that is not the usual one."""
-    return label_of(row.entry, row.mask)
-
-
 def command(row: Row, options: Options) -> str:
     """The shell command that measures a row again."""
     words = ["te-select", "bench"]
@@ -95,9 +75,6 @@ def command(row: Row, options: Options) -> str:
         words += ["--workload", json.dumps(named)]
     words += ["--density", f"{row.mask.density:g}", "--block", str(row.mask.block)]
     words += ["--peers", ",".join(peer.name for peer in options.peers) or "none"]
-    known = [{*kinds.load(kind.peers)} for kind in kinds.KINDS.values()]
-    if {type(peer) for peer in options.peers} in known:
-        words[-1] = "all"
     words += ["--rounds", str(row.rounds), "--target", options.target]
     if options.tuning_logs is not None:
         words += ["--tuning-logs", options.tuning_logs or "none"]
@@ -107,27 +84,19 @@ def command(row: Row, options: Options) -> str:
 
 def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
     """By peer, and for the best of each row: times as fast, and over how many rows."""
-    ratios: dict[str, list[float]] = {}
+    ratios: dict[str, list[float]] = defaultdict(list)
     for row in rows:
-        for name in (*row.ranked, *([] if row.best is None else ["best peer"])):
-            times = row.times(row.best if name == "best peer" and row.best else name)
-            if times is not None:
-                ratios.setdefault(name, []).append(times)
-    return {
-        name: (math.exp(sum(map(math.log, each)) / len(each)), len(each))
-        for name, each in ratios.items()
-    }
+        for name, peer in (*zip(row.ranked, row.ranked, strict=True), ("best peer", row.best)):
+            if (times := row.times(peer)) is not None:
+                ratios[name].append(times)
+    return {name: (statistics.geometric_mean(each), len(each)) for name, each in ratios.items()}
 
 
 def document(results: Results) -> dict[str, Any]:
     """Everything that was measured, and the machine, as JSON types."""
-    versions = {
-        **results.machine["versions"],
-        **{name: packages.version(name) for name in _PACKAGES},
-    }
-    machine = {**results.machine, "versions": versions}
+    versions = {name: packages.version(name) for name in _PACKAGES}
     return {
-        "machine": machine,
+        "machine": {**results.machine, "versions": {**results.machine["versions"], **versions}},
         "device": results.device,
         "busy_cores": results.busy,
         "target": results.options.target,
@@ -143,24 +112,23 @@ def document(results: Results) -> dict[str, Any]:
 
 def write_csv(path: Path, results: Results) -> None:
     """Write one line per row and contestant."""
-    names = ("name", "shapes", "density", "block", "cache", "bytes", "contestant", "rounds")
-    measured = (*_QUANTILES, "gb_per_s", "share_of_roof", "te_select_times", "problem", "command")
     file = io.StringIO(newline="")
-    writer = csv.writer(file)
-    writer.writerow((*names, *measured))
+    writer = csv.DictWriter(file, _CSV)
+    writer.writeheader()
     for row in results.rows:
-        start = (row.entry.name, str(row.entry.workload), row.mask.density, row.mask.block)
-        again = command(row, results.options)
-        for name, timing in row.timings.items():
-            # A probe moves whole vectors, so its bytes are not quite the workload's.
-            rate = row.roofs.get(name, row.rate(name))
-            quantiles = [timing.quantile(q) for q in _QUANTILES.values()]
-            share = rate / row.roof if row.roof else None
-            values = (*quantiles, rate / 1e9, share, row.times(name), "", again)
-            writer.writerow((*start, row.cache, row.moved, name, row.rounds, *values))
-        for name, problem in _problems(row):
-            empty = [""] * (len(measured) - 2)
-            writer.writerow((*start, row.cache, row.moved, name, 0, *empty, problem, again))
+        found = {**_row(row, results.options), "shapes": str(row.entry.workload)}
+        of_all = {name: found.get(name, "") for name in _CSV} | {"share_of_roof": ""}
+        for name, seconds in found["seconds"].items():
+            figures = {
+                "gb_per_s": row.rate(name) / 1e9,
+                "share_of_roof": row.share(name),
+                "te_select_times": row.times(name),
+            }
+            writer.writerow({**of_all, "contestant": name, **seconds, **figures})
+        for kind in ("wrong", "unsupported"):
+            for name, text in found[kind].items():
+                problem = {"contestant": name, "rounds": 0, "problem": f"{kind}: {text}"}
+                writer.writerow({**of_all, **problem})
     atomic.replace(path.resolve(), file.getvalue().encode())
 
 
@@ -177,116 +145,109 @@ def print_report(results: Results, console: Console | None = None) -> None:
     """
     from rich.console import Console  # noqa: PLC0415 - rich is slow to import
 
-    rows, options = results.rows, results.options
     console = console or Console(markup=False, highlight=False, soft_wrap=True)
-    if not rows:
-        console.print("nothing was measured" + (": interrupted" if results.interrupted else ""))
-        return
-    _print_table(rows, options, console)
-    caches = ", ".join(sorted({row.cache for row in rows})) or "none"
-    rounds = sorted({row.rounds for row in rows})
-    among = " to ".join(map(str, sorted({rounds[0], rounds[-1]})))
-    console.print(
-        f"medians of {among} rounds in turns; caches {caches}; the roof is {_roof(rows[0])} on "
-        "as many bytes"
-    )
-    console.print("times: the other's median over te-select's")
-    if any(row.duels for row in rows):
-        console.print("* of medians head to head, in rounds of the two alone after those shown")
-    if queued := sorted({name for row in rows for name in row.queued}):
-        console.print(f"with the cost of launches, not from a CUDA graph: {', '.join(queued)}")
-    if results.busy > BUSY:
-        console.print(
-            f"others were using {results.busy:.1f} cores when this began; what waits for all cores "
-            "was slowed more than the rest: measure again on an idle machine"
-        )
-    for name, (times, count) in geometric_means(rows).items():
-        console.print(f"{times:6.2f} times as fast as {name} (geometric mean of {count} rows)")
-    for name, reason in results.absent.items():
-        console.print(f"absent: {name}: {reason}")
-    for name, reason, count in _unsupported(rows):
-        console.print(f"does not run {count} of {len(rows)} rows: {name}: {reason}")
-    for row in rows:
-        for name, problem in row.wrong.items():
-            console.print(f"WRONG: {label(row)}: {name}: {problem}")
-    console.print("to measure a row again:")
-    for row in rows:
-        console.print(f"  {command(row, options)}")
+    if results.rows:
+        _print_table(results, console)
+    for line in _notes(results) if results.rows else ("nothing was measured",):
+        console.print(line)
     if results.interrupted:
         console.print("interrupted: rows are missing")
 
 
-def _roof(row: Row) -> str:
-    if len(row.roofs) > 1:
-        return "the faster of a copy and a select in C"
-    return f"a copy by {', '.join(row.how.values())}"
+def _notes(results: Results) -> Iterator[str]:
+    """What stands under the table, by lines."""
+    rows = results.rows
+    caches = ", ".join(sorted({row.cache for row in rows}))
+    rounds = sorted({row.rounds for row in rows})
+    among = " to ".join(map(str, sorted({rounds[0], rounds[-1]})))
+    roof = f"a copy by {', '.join(rows[0].how.values())}"
+    if len(rows[0].roofs) > 1:
+        roof = "the faster of a copy and a select in C"
+    roof += " on as many bytes"
+    yield f"medians of {among} rounds in turns; caches {caches}; the roof is {roof}"
+    yield "times: the other's median over te-select's"
+    if any(row.duels for row in rows):
+        yield "* of medians head to head, in rounds of the two alone after those shown"
+    if queued := sorted({name for row in rows for name in row.queued}):
+        yield f"with the cost of launches, not from a CUDA graph: {', '.join(queued)}"
+    if results.busy > BUSY:
+        yield (
+            f"others were using {results.busy:.1f} cores when this began; what waits for all cores "
+            "was slowed more than the rest: measure again on an idle machine"
+        )
+    for name, (times, count) in geometric_means(rows).items():
+        yield f"{times:6.2f} times as fast as {name} (geometric mean of {count} rows)"
+    for name, reason in results.absent.items():
+        yield f"absent: {name}: {reason}"
+    refused = Counter(name for row in rows for name in row.unsupported)
+    for name, count in refused.items():
+        reason = next(row.unsupported[name] for row in rows if name in row.unsupported)
+        yield f"does not run {count} of {len(rows)} rows: {name}: {reason}"
+    for row in rows:
+        yield from (f"WRONG: {row.label}: {name}: {what}" for name, what in row.wrong.items())
+    yield "to measure a row again:"
+    yield from (f"  {command(row, results.options)}" for row in rows)
 
 
-def _print_table(rows: Sequence[Row], options: Options, console: Console) -> None:
-    columns = [*_COLUMNS, *(["named"] if options.named else [])]
-    less_important = list(_LESS_IMPORTANT) if console.is_terminal else []
-    left_out = []
-    while (width := _width(console, _table(rows, columns))) > console.width and less_important:
-        left_out.append(less_important.pop(0))
-        columns.remove(left_out[-1])
+def _print_table(results: Results, console: Console) -> None:
+    """Print as many columns as there is room for."""
+    cells = [_cells(row) for row in results.rows]
+    left_out = () if results.options.named else ("named",)
+    least = _LESS_IMPORTANT if console.is_terminal else ()
+    for count in range(len(least) + 1):
+        columns = [name for name in cells[0] if name not in (*left_out, *least[:count])]
+        table = _table(cells, columns)
+        unbounded = console.options.update(max_width=_UNBOUNDED)
+        width = console.measure(table, options=unbounded).maximum
+        if width <= console.width:
+            break
     if not console.is_terminal:
         console.width = max(console.width, width)
-    console.print(_table(rows, columns))
-    if left_out:
-        console.print(f"no room for {', '.join(left_out)}: use a wider terminal, a file, or --json")
+    console.print(table)
+    if count:
+        missing = ", ".join(least[:count])
+        console.print(f"no room for {missing}: use a wider terminal, a file, or --json")
 
 
-def _table(rows: Iterable[Row], columns: Sequence[str]) -> Table:
+def _table(cells: Sequence[Mapping[str, str]], columns: Sequence[str]) -> Table:
     from rich import box  # noqa: PLC0415 - rich is slow to import
     from rich.table import Table  # noqa: PLC0415
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        folds = column == "workload"  # only this column's text may go over several lines
-        table.add_column(
-            column,
-            justify="left" if column in _LEFT else "right",
-            no_wrap=not folds,
-            overflow="fold",
-        )
-    for row in rows:
-        cells = _cells(row)
-        table.add_row(*(cells.get(column, "") for column in columns))
+        side: Literal["left", "right"] = "left" if column in _LEFT else "right"
+        # Only the names of workloads may go over several lines.
+        table.add_column(column, justify=side, no_wrap=column != "workload", overflow="fold")
+    for row in cells:
+        table.add_row(*(row[column] for column in columns))
     return table
-
-
-def _width(console: Console, table: Table) -> int:
-    """The width of a table that is not folded, in columns."""
-    unbounded = console.options.update(max_width=_UNBOUNDED)
-    return console.measure(table, options=unbounded).maximum
 
 
 def _cells(row: Row) -> dict[str, str]:
     """The texts of a row, by column."""
-    cells = {
-        "workload": label(row),
+    share = row.share(OURS)
+    return {
+        "workload": row.label,
+        "ms": _ms(row, OURS) or "WRONG",
+        "GB/s": f"{row.rate(OURS) / 1e9:.1f}" if OURS in row.timings else "",
+        "% of roof": "" if share is None else f"{100 * share:.0f}",
+        "best peer": row.best or "",
+        "its ms": _ms(row, row.best),
+        "times best": _times(row, row.best),
         "times NumPy": _times(row, "numpy"),
         "config": row.origin,
         "named": _times(row, NAMED),
     }
-    ours = row.timings.get(OURS)
-    if ours is None:
-        cells["ms"] = "WRONG"
-    else:
-        cells |= {"ms": _ms(ours.median), "GB/s": f"{row.rate(OURS) / 1e9:.1f}"}
-        if row.roof:
-            cells["% of roof"] = f"{100 * row.rate(OURS) / row.roof:.0f}"
-    if (best := row.best) is not None:
-        median = _ms(row.timings[best].median)
-        cells |= {"best peer": best, "its ms": median, "times best": _times(row, best)}
-    return cells
 
 
-def _times(row: Row, other: str) -> str:
+def _ms(row: Row, name: str | None) -> str:
+    timing = row.timings.get(name or "")
+    return "" if timing is None else f"{timing.median * 1e3:#.3g}".rstrip(".")
+
+
+def _times(row: Row, other: str | None) -> str:
     times = row.times(other)
-    if times is None:
-        return ""
-    return f"{times:.2f}" + (" *" if other in row.duels else "")
+    return "" if times is None else f"{times:.2f}" + (" *" if other in row.duels else "")
 
 
 def _row(row: Row, options: Options) -> dict[str, Any]:
@@ -305,9 +266,9 @@ def _row(row: Row, options: Options) -> dict[str, Any]:
             name: {key: timing.quantile(q) for key, q in _QUANTILES.items()}
             for name, timing in row.timings.items()
         },
-        "bytes_per_second": {name: row.roofs.get(name, row.rate(name)) for name in row.timings},
+        "bytes_per_second": {name: row.rate(name) for name in row.timings},
         "roof": {"bytes_per_second": row.roof, "how": dict(row.how)},
-        "share_of_roof": row.rate(OURS) / row.roof if row.roof and OURS in row.timings else None,
+        "share_of_roof": row.share(OURS),
         "best_peer": row.best,
         "times": {name: row.times(name) for name in row.timings if name != OURS},
         "head_to_head": dict(row.duels),
@@ -316,21 +277,3 @@ def _row(row: Row, options: Options) -> dict[str, Any]:
         "queued": list(row.queued),
         "command": command(row, options),
     }
-
-
-def _problems(row: Row) -> list[tuple[str, str]]:
-    wrong = [(name, f"wrong: {text}") for name, text in row.wrong.items()]
-    return wrong + [(name, f"unsupported: {text}") for name, text in row.unsupported.items()]
-
-
-def _unsupported(rows: Iterable[Row]) -> list[tuple[str, str, int]]:
-    """Each peer with its first reason and the number of its rows."""
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        for name, reason in row.unsupported.items():
-            found.setdefault(name, []).append(reason)
-    return [(name, reasons[0], len(reasons)) for name, reasons in found.items()]
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:#.3g}".rstrip(".")

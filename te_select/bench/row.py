@@ -1,11 +1,12 @@
-"""A row of the bench: the measurements of one workload with one mask."""
+"""A row of the bench: the measurements of one workload with one mask, and how to measure it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from te_select.bench.peers.base import Peer
 from te_select.bench.suite import Entry
 from te_select.timing.operands import Mask
 from te_select.timing.rounds import Timing
@@ -13,6 +14,35 @@ from te_select.timing.rounds import Timing
 OURS, NAMED = "te-select", "te-select, dims named"
 PROBE = "roof: "
 COPY, SELECT = PROBE + "copy", PROBE + "select"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to measure.
+
+    Parameters
+    ----------
+    target
+        What to compile the kernel for.
+    peers
+        The peers that are available.
+    rounds
+        Rounds of each row; None for `te_select.bench.stage.ROUNDS`, or fewer if a row would take
+        long.
+    named
+        Whether to measure the kernel with every dim named too.
+    cold
+        Whether calls go through sets of operands larger than twice the last-level cache.
+    tuning_logs
+        As for `te_select.compile`.
+    """
+
+    target: str = "native"
+    peers: Sequence[Peer] = ()
+    rounds: int | None = None
+    named: bool = False
+    cold: bool = False
+    tuning_logs: str | Literal[False] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +91,11 @@ class Row:
     queued: tuple[str, ...] = ()
 
     @property
+    def label(self) -> str:
+        """The row's name, with its mask if that is not the usual one."""
+        return label_of(self.entry, self.mask)
+
+    @property
     def ranked(self) -> dict[str, Timing]:
         """Timings of the peers."""
         return {k: v for k, v in self.timings.items() if k not in (OURS, NAMED, COPY, SELECT)}
@@ -74,20 +109,26 @@ class Row:
 
         return min(self.ranked, key=ratio, default=None)
 
-    def times(self, other: str) -> float | None:
+    def times(self, other: str | None) -> float | None:
         """The median of another contestant over the kernel's; None without both.
 
         If the two met again, the medians are those of their rounds head to head.
         """
-        if OURS not in self.timings or other not in self.timings:
+        if OURS not in self.timings or other is None or other not in self.timings:
             return None
         if other in self.duels:
             return self.duels[other]
         return self.timings[other].median / self.timings[OURS].median
 
     def rate(self, name: str) -> float:
-        """Bytes per second of a contestant."""
-        return self.moved / self.timings[name].median
+        """Bytes per second of a contestant, or of a probe, which moves whole vectors."""
+        return self.roofs.get(name) or self.moved / self.timings[name].median
+
+    def share(self, name: str | None) -> float | None:
+        """The rate of a contestant over the roof's; None without both."""
+        if not self.roof or name is None or name not in self.timings:
+            return None
+        return self.rate(name) / self.roof
 
     @property
     def roof(self) -> float | None:

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from te_select import kinds
 from te_select.backends.targets import resolve
 from te_select.bench.contest import Contest, decided
-from te_select.bench.options import Options
-from te_select.bench.row import PROBE, Row
+from te_select.bench.row import PROBE, Options, Row
 from te_select.bench.stage import Stage
 from te_select.bench.suite import Entry
 from te_select.operator.access import access_pattern
@@ -58,7 +57,7 @@ def _measure(stage: Stage, entry: Entry, mask: Mask, options: Options) -> Row:
     kernel = contest.add_kernels(workload, options)
     contest.add_peers(workload, options.peers)
     roofs = {PROBE + name: each for name, each in stage.roofs(moved, count).items()}
-    contestants = contest.contestants | {name: each.contestant for name, each in roofs.items()}
+    contestants = contest.contestants | {name: each.call for name, each in roofs.items()}
     rounds = options.rounds or stage.rounds(contestants)
     timings = dict(stage.take_turns(contestants, rounds))
     for name, each in roofs.items():

@@ -6,7 +6,6 @@ import functools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +23,6 @@ _ROW_SECONDS = 8.0  # a row that would take longer gets fewer rounds, which keep
 _MOST_SETS = 256  # binding more to a dozen systems takes longer than measuring
 POISON = 0xA5  # a contestant that writes nothing leaves this
 Result = Callable[[Any, Any], Array]  # from what a call returned and its set, the call's output
-
-
-@dataclass(frozen=True)
-class Roof:
-    """A probe of the roof, as a contestant.
-
-    Parameters
-    ----------
-    contestant
-        What is timed beside the kernels.
-    bytes
-        Bytes that one run moves: read and written.
-    how
-        How it moves them.
-    repeats
-        Runs in a sample.
-    """
-
-    contestant: Any
-    bytes: int
-    how: str
-    repeats: int = 1
 
 
 class Stage:
@@ -94,12 +71,9 @@ class Stage:
         """What is timed of a call, which is ours if there is no peer."""
         return call
 
-    def roofs(self, moved: int, count: int) -> dict[str, Roof]:
+    def roofs(self, moved: int, count: int) -> dict[str, roof.Probe]:
         """The probes of the roof: a copy and a select in C."""
-        return {
-            name: Roof(each.call, each.bytes, each.how, each.repeats)
-            for name, each in roof.probes(moved, count).items()
-        }
+        return roof.probes(moved, count)
 
     def rounds(self, contestants: Mapping[str, Any]) -> int:
         """How many rounds a row has time for; a turn is a pause, a warm-up and a sample."""

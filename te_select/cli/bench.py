@@ -65,9 +65,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.backends import machine  # noqa: PLC0415
     from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
-    from te_select.bench.options import Options  # noqa: PLC0415 - imports tvm_ffi
     from te_select.bench.peers import choose_peers, with_plugins  # noqa: PLC0415 - as above
-    from te_select.bench.row import OURS, label_of  # noqa: PLC0415 - as above
+    from te_select.bench.row import OURS, Options, label_of  # noqa: PLC0415 - as above
     from te_select.bench.run import run  # noqa: PLC0415 - as above
     from te_select.cli.environment import environment  # noqa: PLC0415 - kept off --help
     from te_select.timing.cores import busy_cores  # noqa: PLC0415 - kept off --help
@@ -115,10 +114,8 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 
 def _line(row: Row) -> str:
     """A row's name, and how it stands to the best peer."""
-    from te_select.bench.report import label  # noqa: PLC0415 - imports NumPy
-
-    times = None if row.best is None else row.times(row.best)
-    return label(row) if times is None else f"{label(row)}: {times:.2f} times {row.best}"
+    times = row.times(row.best)
+    return row.label if times is None else f"{row.label}: {times:.2f} times {row.best}"
 
 
 def _numbers(flag: str, text: str, kind: type, least: int, most: float = math.inf) -> list[Any]:

@@ -8,9 +8,8 @@ import pytest
 
 import te_select
 from te_select.bench.contest import CLOSE, DUEL_ROUNDS, Contest, decided, in_turns, name_dims
-from te_select.bench.options import Options
 from te_select.bench.peers import Call, UnsupportedError
-from te_select.bench.row import NAMED, OURS
+from te_select.bench.row import NAMED, OURS, Options
 from te_select.bench.stage import Stage, difference
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, Operands, make_operands

@@ -14,9 +14,8 @@ import te_select
 from te_select.bench import peers as peers_module
 from te_select.bench import run as run_module
 from te_select.bench import stage
-from te_select.bench.options import Options
 from te_select.bench.peers import Call, Peer, UnsupportedError, choose_peers
-from te_select.bench.row import COPY, NAMED, OURS, SELECT, Row
+from te_select.bench.row import COPY, NAMED, OURS, SELECT, Options, Row
 from te_select.bench.run import run
 from te_select.bench.suite import Entry
 from te_select.operator.workload import Workload

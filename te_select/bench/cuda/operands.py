@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from te_select.bench.peers.base import load
-from te_select.operator.access import AccessPattern, access_pattern
+from te_select.operator.access import AccessPattern
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime.call.cuda.device_array import DeviceArray
@@ -48,9 +47,14 @@ class DeviceSet:
         """Cond, then, else_ and out."""
         return self.cond, self.then, self.else_, self.out
 
-    def broadcast_shapes(self) -> list[tuple[int, ...]]:
-        """Shapes that NumPy broadcasts in the same way as the rule; the last is that of out."""
-        return [array.shape for array in (*self.host.aligned(), self.host.out)]
+    def bound(self, from_dlpack: Callable[[Any], Any], boolean: Any, element: Any) -> list[Any]:
+        """The same memory as arrays of a library, in shapes that it broadcasts as the rule does."""
+        shapes = [array.shape for array in (*self.host.aligned(), self.host.out)]
+        kinds = (boolean, *[element] * 3)
+        return [
+            from_dlpack(as_bytes(array)).view(kind).reshape(shape)
+            for array, kind, shape in zip(self.arrays(), kinds, shapes, strict=True)
+        ]
 
 
 def make_sets(host: Operands, count: int) -> list[DeviceSet]:
@@ -73,13 +77,7 @@ def as_bytes(array: DeviceArray) -> DeviceArray:
 def torch_tensors(operands: DeviceSet) -> list[Any]:
     """Cond, then, else_ and out as torch tensors over the same memory."""
     torch = load("torch")
-    kinds = (torch.bool, *[getattr(torch, operands.workload.dtype)] * 3)
-    return [
-        torch.from_dlpack(as_bytes(array)).view(kind).reshape(shape)
-        for array, kind, shape in zip(
-            operands.arrays(), kinds, operands.broadcast_shapes(), strict=True
-        )
-    ]
+    return operands.bound(torch.from_dlpack, torch.bool, getattr(torch, operands.workload.dtype))
 
 
 def strides(pattern: AccessPattern) -> list[dict[str, int]]:
@@ -93,17 +91,6 @@ def strides(pattern: AccessPattern) -> list[dict[str, int]]:
     return steps[::-1]
 
 
-def words(operands: DeviceSet, torch: Any) -> tuple[AccessPattern, Sequence[Any]]:
-    """The merged loops, and the operands as flat torch tensors of bytes and of words."""
-    pattern = access_pattern(operands.workload)
-    word = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[pattern.width]
-    kinds = (torch.uint8, word, word, word)
-    return pattern, [
-        torch.from_dlpack(as_bytes(array)).view(kind)
-        for array, kind in zip(operands.arrays(), kinds, strict=True)
-    ]
-
-
 def result(operands: DeviceSet) -> Array:
     """What a contestant left in out, in memory of the CPU."""
     operands.out.read(operands.host.out)
@@ -114,8 +101,3 @@ def poison(operands: DeviceSet, value: int) -> None:
     """Fill out with a byte, here and on the device."""
     operands.host.out.reshape(-1).view(np.uint8)[...] = value
     operands.out.write(operands.host.out)
-
-
-def elements(pattern: AccessPattern) -> int:
-    """Carried elements of out."""
-    return math.prod(loop.bound({}) for loop in pattern.loops)

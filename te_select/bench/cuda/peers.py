@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,14 +12,13 @@ import numpy as np
 from te_select.bench.cuda.operands import (
     DeviceSet,
     as_bytes,
-    elements,
     result,
     strides,
     torch_tensors,
-    words,
 )
 from te_select.bench.peers import jit, libraries
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
+from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.verify.reference import Array
 
@@ -75,22 +75,27 @@ class Triton(CudaPeer):
         """Compile for these very shapes, and try its configs."""
         torch = load("torch")
         kernel = load("te_select.bench.cuda.triton_select").select
+        pattern = access_pattern(workload)
+        missing = _LOOPS - len(pattern.loops)
+        if missing < 0:
+            raise UnsupportedError(f"is written for at most {_LOOPS} merged loops")
+        words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+        kinds = (torch.uint8, *[words[pattern.width]] * 3)
+        # Unit loops go innermost: dividing by 1 costs nothing, and the outermost has no modulo.
+        extents = [loop.bound({}) for loop in pattern.loops] + [1] * missing
+        steps = strides(pattern) + [dict.fromkeys("cte", 0)] * missing
+        sizes = [*extents[1:], *(step[letter] for letter in "cte" for step in steps)]
+        count = math.prod(extents)
+        wide = count > _MOST_NARROW
+
+        def grid(meta: dict[str, int]) -> tuple[int]:
+            return (-(-count // meta["BLOCK"]),)
 
         def bind(operands: DeviceSet) -> Call:
-            pattern, tensors = words(operands, torch)
-            missing = _LOOPS - len(pattern.loops)
-            if missing < 0:
-                raise UnsupportedError(f"is written for at most {_LOOPS} merged loops")
-            count = elements(pattern)
-            # Unit loops go innermost: dividing by 1 costs nothing, and the outermost has no modulo.
-            extents = [loop.bound({}) for loop in pattern.loops] + [1] * missing
-            steps = strides(pattern) + [dict.fromkeys("cte", 0)] * missing
-            sizes = [*extents[1:], *(step[letter] for letter in "cte" for step in steps)]
-            wide = count > _MOST_NARROW
-
-            def grid(meta: dict[str, int]) -> tuple[int]:
-                return (-(-count // meta["BLOCK"]),)
-
+            tensors = [
+                torch.from_dlpack(as_bytes(array)).view(kind)
+                for array, kind in zip(operands.arrays(), kinds, strict=True)
+            ]
             return lambda: kernel[grid](*tensors, count, *sizes, wide)
 
         return [bind(operands) for operands in sets]
@@ -114,15 +119,8 @@ class CuPy(CudaPeer):
             raise UnsupportedError(f"has no {dtype}")
 
         def bind(operands: DeviceSet) -> Call:
-            cond, then, else_ = (
-                cupy.from_dlpack(as_bytes(array)).view(kind).reshape(shape)
-                for array, kind, shape in zip(
-                    operands.arrays()[:3],
-                    (np.dtype(bool), dtype, dtype),
-                    operands.broadcast_shapes()[:3],
-                    strict=True,
-                )
-            )
+            kinds = np.dtype(bool), dtype
+            cond, then, else_, _ = operands.bound(cupy.from_dlpack, *kinds)
             return lambda: cupy.where(cond, then, else_)
 
         return [bind(operands) for operands in sets]

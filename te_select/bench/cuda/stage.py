@@ -9,13 +9,15 @@ import tvm_ffi
 
 import te_select
 from te_select.bench.cuda.operands import DeviceSet, make_sets, poison, result, torch_tensors
-from te_select.bench.peers.base import Call, Peer, load
-from te_select.bench.stage import POISON, ROUNDS, Result, Roof, Stage, difference
+from te_select.bench.cuda.peers import Torch
+from te_select.bench.peers.base import Call, Peer
+from te_select.bench.stage import POISON, ROUNDS, Result, Stage, difference
 from te_select.errors import TargetError
 from te_select.runtime.call.cuda import driver
 from te_select.timing.cuda import roof
 from te_select.timing.cuda.clocks import Graph, clock, queue, replayed, take_turns
 from te_select.timing.operands import Operands
+from te_select.timing.roof import Probe
 from te_select.timing.rounds import Timing
 from te_select.verify.reference import Array
 
@@ -56,7 +58,7 @@ class CudaStage(Stage):
 
     def calls(self, kernel: te_select.Kernel, sets: Sequence[DeviceSet]) -> list[Call]:
         """With torch tensors if torch sees a device, as its users pass them."""
-        with_torch = _torch_sees_a_device()
+        with_torch = Torch().available() is None
 
         def bind(operands: DeviceSet) -> Call:
             arrays = operands.arrays()
@@ -90,10 +92,10 @@ class CudaStage(Stage):
             return clock(call, wait)
         return replayed(call) if peer is None or getattr(peer, "graphs", False) else queue(call)
 
-    def roofs(self, moved: int, count: int) -> dict[str, Roof]:
+    def roofs(self, moved: int, count: int) -> dict[str, Probe]:
         """A copy in the device's memory."""
-        copied = 2 * roof.copied(moved)
-        return {"copy": Roof(roof.probe(moved, count), copied, "cuMemcpyDtoDAsync")}
+        copy: Any = roof.probe(moved, count)
+        return {"copy": Probe(copy, 1, 2 * roof.copied(moved), "cuMemcpyDtoDAsync", copy.sample())}
 
     def rounds(self, _contestants: Mapping[str, Any]) -> int:
         """Rows are short on a device."""
@@ -106,10 +108,3 @@ class CudaStage(Stage):
     def queued(self, contestants: Mapping[str, Any]) -> tuple[str, ...]:
         """All that no graph replays."""
         return tuple(name for name, each in contestants.items() if not isinstance(each, Graph))
-
-
-def _torch_sees_a_device() -> bool:
-    try:
-        return bool(load("torch").cuda.is_available())
-    except ImportError:
-        return False

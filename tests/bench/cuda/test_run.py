@@ -8,11 +8,10 @@ import tvm_ffi
 
 import te_select
 from te_select import Workload
-from te_select.bench.cuda.operands import elements, make_sets, strides
+from te_select.bench.cuda.operands import make_sets, strides
 from te_select.bench.cuda.peers import PEERS, CudaPeer
-from te_select.bench.options import Options
 from te_select.bench.peers import choose_peers
-from te_select.bench.row import COPY, OURS
+from te_select.bench.row import COPY, OURS, Options
 from te_select.bench.run import run
 from te_select.bench.suite import Entry
 from te_select.errors import TargetError
@@ -141,7 +140,7 @@ def test_steps_of_the_merged_loops_address_every_element():
     workload = Workload((3, 1, 5), (3, 4, 1), (4, 5), "float32", "multidirectional")
     pattern = access_pattern(workload)
     host = make_operands(workload, Mask())
-    at = np.unravel_index(np.arange(elements(pattern)), [loop.bound({}) for loop in pattern.loops])
+    at = np.unravel_index(np.arange(pattern.elements), [loop.bound({}) for loop in pattern.loops])
     index = {
         letter: sum(i * step[letter] for i, step in zip(at, strides(pattern), strict=True))
         for letter in "cte"
