@@ -2,7 +2,7 @@
 
 Run ``python benchmarks/limits.py [SECTION ...]`` on an idle machine; without a section, all run.
 Contestants take turns in one run, and a ratio is the median over the rounds.
-``--plot FILE`` draws the section ``sizes``, which takes half of the memory.
+The section ``sizes`` takes half of the memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,12 +195,11 @@ def ten(call: Call, idle: float = 0.02) -> float:
     return 10 * timed(call, 10)
 
 
-def sizes(plot: Path | None = None) -> None:
+def sizes() -> None:
     """Measure GB/s from 1 MB to half of the memory, in turns with torch.where and the roof."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     largest = make_operands(flat(min(LARGEST_BYTES, memory // 2) // BYTES_AN_ELEMENT), HALF)
     four = (largest.cond, largest.then, largest.else_, largest.out)
-    rates: dict[str, list[tuple[float, float]]] = {}
     moved = 1 << 20
     while (elements := moved // BYTES_AN_ELEMENT) <= largest.out.size:
         workload = flat(elements)
@@ -212,11 +210,8 @@ def sizes(plot: Path | None = None) -> None:
         for name, timing in timed.items():
             size = probe.bytes * probe.repeats if name == ROOF else moved
             rate = size / timing.median / 1e9
-            rates.setdefault(name, []).append((moved / 1e6, rate))
             show(f"{moved >> 20} MB moved: {name}, GB/s", rate, "")
         moved *= 2
-    if plot is not None:
-        _plot(rates, plot)
 
 
 def _torch(operands: Operands) -> dict[str, Call]:
@@ -229,25 +224,6 @@ def _torch(operands: Operands) -> dict[str, Call]:
     four = (operands.cond, operands.then, operands.else_, operands.out)
     cond, then, else_, out = map(torch.from_numpy, four)
     return {"torch.where, out=": lambda: torch.where(cond, then, else_, out=out)}
-
-
-def _plot(rates: dict[str, list[tuple[float, float]]], path: Path) -> None:
-    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    for name, points in rates.items():
-        style = {"color": "#888888", "linestyle": "--"} if name == ROOF else {"marker": "o"}
-        axes.semilogx(*zip(*points, strict=True), label=name, **style)
-    axes.set(
-        title=f"Contiguous float32, {threads()} threads",
-        xlabel="MB moved: each input read once, the output written once",
-        ylabel="GB/s, median of 15",
-        ylim=(0, None),
-    )
-    axes.legend()
-    axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=150)
 
 
 SECTIONS: dict[str, Callable[[], None]] = {
@@ -263,11 +239,9 @@ def main() -> int:
     """Print the figures of the sections that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure")
-    parser.add_argument("--plot", type=Path, help="where to draw the section sizes")
     options = parser.parse_args()
     for name in options.sections or SECTIONS:
-        section = functools.partial(sizes, options.plot) if name == "sizes" else SECTIONS[name]
-        section()
+        SECTIONS[name]()
     return 0
 
 

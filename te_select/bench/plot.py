@@ -1,4 +1,4 @@
-"""The plot of the bench: shares of the roof, and speed over the best peer."""
+"""The plot of the bench: shares of the roof, te-select's and the best peer's."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import importlib
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from te_select.bench.row import OURS, Row
 from te_select.runtime.artifact import atomic
 
-_OURS, _PEERS, _ROOF, _SLOWER = "#0b6e4f", "#b0b7bf", "#c44536", "#c44536"
+_OURS, _PEERS, _SLOWER = "#0b6e4f", "#8a939c", "#c44536"
 _DPI = 150
-LEAST_MOVED = 10**6  # bytes; less waits for the cost of a call, not for memory
+LEAST_BYTES = 10**6  # below it a call costs more than its bytes
+_USUAL = (0.65, 1.25)  # shares of the roof; a workload outside is named
+_FAR = 3  # speed-up over the best peer from which a workload is named
+_FEW = 16  # workloads whose names have room below the axis
 
 
 def plot(path: Path, rows: Sequence[Row], machine: str) -> None:
-    """Draw both charts into one picture, with a line for each row.
+    """Draw the workloads that move 1 MB or more, from the lowest share of the roof to the highest.
 
     Parameters
     ----------
@@ -37,65 +41,67 @@ def plot(path: Path, rows: Sequence[Row], machine: str) -> None:
     ArtifactError
         If the file cannot be written.
     """
-    figure = importlib.import_module("matplotlib.figure").Figure(
-        figsize=(15, max(6.0, 1.5 + 0.26 * len(rows))), layout="constrained"
-    )
-    figure.suptitle(
-        f"Select on {machine}, caches {', '.join(sorted({row.cache for row in rows}))}; medians of "
-        "runs that took turns"
-    )
-    left, right = figure.subplots(1, 2, width_ratios=(2, 3), sharey=True)
-    ordered = sorted(rows, key=lambda row: -(row.times(row.best) or 0))
-    _shares(left, ordered)
-    _bars(right, ordered)
+    figure = importlib.import_module("matplotlib.figure").Figure((10, 5), layout="constrained")
+    caches = ", ".join(sorted({row.cache for row in rows}))
+    axes = figure.subplots()
+    axes.set_title(f"Select on {machine}: bandwidth as a share of the roof (caches {caches})")
+    _shares(axes, rows)
     drawn = io.BytesIO()
     figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=_DPI)
     atomic.replace(path.resolve(), drawn.getvalue())
 
 
 def _shares(axes: Any, rows: Sequence[Row]) -> None:
-    """Percent of the roof that te-select and the best peer reach; each line names its row."""
-    for what, color in (("best other system", _PEERS), ("te-select", _OURS)):
-        shares = [row.share(OURS if color == _OURS else row.best) for row in rows]
-        dots = [
-            (100 * share, place)
-            for place, (row, share) in enumerate(zip(rows, shares, strict=True))
-            if share is not None and row.moved >= LEAST_MOVED
-        ]
-        axes.scatter(*zip(*dots, strict=True) if dots else ((), ()), color=color, label=what)
-    axes.axvline(100, color=_ROOF, linewidth=1.2, label="roof: the faster of its probes")
-    axes.set_xlim(left=0)
-    axes.set_yticks(range(len(rows)), [row.label for row in rows], fontsize=8)
-    axes.grid(alpha=0.25)
-    axes.set_xlabel("% of the roof, from 1 MB on")
-    axes.set_title("Bandwidth: higher is better")
-    axes.figure.legend(loc="outside lower left", ncols=3)
-
-
-def _bars(axes: Any, rows: Sequence[Row]) -> None:
-    """How many times as fast as the best peer; each bar names that peer."""
-    timed = [
-        (place, times, row.best)
-        for place, row in enumerate(rows)
-        if (times := row.times(row.best)) is not None
+    """Two dots for each workload, joined by a line; red where the peer is faster."""
+    found = [
+        (share, row.label, row)
+        for row in rows
+        if row.moved >= LEAST_BYTES and (share := row.share(OURS)) is not None
     ]
-    axes.set_title("Speed over the best other system (1 = equal)")
-    if not timed:
-        axes.text(0.5, 0.5, "no other system was measured", ha="center", transform=axes.transAxes)
+    if not found:
+        axes.text(0.5, 0.5, "no workload moves 1 MB", ha="center", transform=axes.transAxes)
         axes.set_axis_off()
         return
-    places, values, _ = zip(*timed, strict=True)
-    colors = [_OURS if times >= 1 else _SLOWER for times in values]
-    # Bars begin at 1, so that faster and slower go to different sides of the line.
-    axes.barh(places, [times - 1 for times in values], left=1, color=colors, height=0.7)
-    for place, times, peer in timed:
-        axes.text(max(times, 1) * 1.02, place, f"{times:.2f} x {peer}", va="center", fontsize=8)
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_xscale("log")
-    axes.set_xlim(min(0.8, *values) * 0.95, max(2.0, *values) * 1.9)
-    ticks = importlib.import_module("matplotlib.ticker").LogLocator(subs=(1, 2, 5), numticks=30)
-    axes.xaxis.set_major_locator(ticks)
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("")
-    axes.invert_yaxis()
-    axes.set_xlabel("times as fast, logarithmic; red is slower")
+    found.sort(key=lambda each: each[:2])
+    beside = []
+    for place, (ours, name, row) in enumerate(found):
+        speed_up = row.times(row.best)
+        if speed_up is not None:
+            color = _OURS if speed_up >= 1 else _SLOWER
+            axes.vlines(place, *sorted((ours, ours / speed_up)), color=color, alpha=0.4)
+            beside.append((place, ours / speed_up))
+        if speed_up is not None and not 1 <= speed_up < _FAR:
+            _name(axes, f"{name}: {speed_up:.2g}x {row.best}", beside[-1], left=False)
+        elif not _USUAL[0] <= ours <= _USUAL[1]:
+            _name(axes, name, (place, ours), left=ours > 1)
+    shares = [ours for ours, _, _ in found]
+    what = f"te-select: median {median(shares):.0%}"
+    axes.scatter(range(len(found)), shares, s=40, color=_OURS, label=what, zorder=3)
+    if beside:
+        what = f"the best other system: median {median(share for _, share in beside):.0%}"
+        axes.scatter(*zip(*beside, strict=True), s=24, color=_PEERS, label=what, zorder=2)
+    axes.axhline(
+        1, color="black", linewidth=0.8, linestyle="--", label="the roof: C, as many bytes"
+    )
+    axes.set_ylim(0, max(1.1, *shares) * 1.15)
+    axes.yaxis.set_major_formatter("{x:.0%}")
+    names = [name for _, name, _ in found] if len(found) <= _FEW else []
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    axes.set_xlabel(f"{len(found)} workloads that move 1 MB or more, by te-select's share")
+    axes.grid(alpha=0.25, axis="y")
+    axes.legend(loc="upper left")
+
+
+def _name(axes: Any, text: str, place: tuple[int, float], left: bool) -> None:
+    """Write beside a dot; the dots rise to the right, so high ones have room on their left."""
+    offset, side = ((-7, 0), "right") if left else ((7, 0), "left")
+    axes.annotate(
+        text,
+        place,
+        offset,
+        textcoords="offset points",
+        ha=side,
+        va="center",
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+        zorder=1.5,
+    )

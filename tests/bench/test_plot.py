@@ -1,10 +1,11 @@
-"""What the plot of the bench shows: each figure where its axis says."""
+"""What the plot of the bench shows: each share where its axis says, outliers by name."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from te_select.bench.row import COPY, OURS, SELECT
+from te_select.bench.row import COPY, OURS
 from te_select.bench.suite import Entry
 from tests.support.bench_rows import ENTRY, row
 
@@ -12,16 +13,21 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from te_select.bench import plot as module
+from te_select.bench.row import Row
 
-ROOFS = {COPY: 4e11, SELECT: 3e11}
+
+def share(name: str, seconds: dict[str, float], **fields: Any) -> Row:
+    """A row whose roof moves 1 MB in a millisecond."""
+    known = {"moved": 10**6, "roofs": {COPY: 1e9}, "entry": Entry(name, ENTRY.workload, "")}
+    return row(seconds, **{**known, **fields})
+
+
 ROWS = [
-    row({OURS: 4e-3, "numpy": 8e-3, "slow": 16e-3}, moved=10**9, roofs=ROOFS),
-    row(
-        {OURS: 1e-3, "numpy": 0.5e-3},
-        moved=10**8,
-        roofs={COPY: 2e11, SELECT: 1e11},
-        entry=Entry("other", ENTRY.workload, ""),
-    ),
+    share("high", {OURS: 0.5e-3, "numpy": 1e-3, "slow": 16e-3}),
+    share("usual", {OURS: 1e-3, "numpy": 2e-3}),
+    share("far", {OURS: 1.25e-3, "numpy": 5e-3}),
+    share("slower", {OURS: 2e-3, "numpy": 1e-3}),
+    share("low", {OURS: 2.5e-3, "numpy": 4e-3}),
 ]
 
 
@@ -30,32 +36,57 @@ def axes() -> Any:
     return Figure().subplots()
 
 
-def test_shares_of_the_roof_lie_on_the_line_of_their_row(axes: Any) -> None:
-    small = row({OURS: 1.0, "numpy": 1.0}, moved=module.LEAST_MOVED - 1, roofs=ROOFS)
-    module._shares(axes, [*ROWS, small, row({"numpy": 1.0}, moved=10**9)])
-    peers, ours = (points.get_offsets().tolist() for points in axes.collections)
-    assert ours == [[pytest.approx(62.5), 0], [pytest.approx(50), 1]]
-    assert peers == [[pytest.approx(31.25), 0], [pytest.approx(100), 1]]
-    assert [label.get_text() for label in axes.get_yticklabels()] == [
-        "small",
-        "other",
-        "small",
-        "small",
+def drawn(axes: Any, rows: list[Row]) -> list[list[list[float]]]:
+    """The dots of te-select, then of the best peers."""
+    module._shares(axes, rows)
+    dots = [each for each in axes.collections if hasattr(each, "get_sizes")]
+    return [each.get_offsets().tolist() for each in dots]
+
+
+def test_dots_are_shares_of_the_roof_from_the_lowest_on(axes: Any) -> None:
+    ours, peers = drawn(axes, ROWS)
+    assert ours == [[at, pytest.approx(y)] for at, y in enumerate((0.4, 0.5, 0.8, 1, 2))]
+    assert peers == [[at, pytest.approx(y)] for at, y in enumerate((0.25, 1, 0.2, 0.5, 1))]
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "te-select: median 80%" in texts
+    assert "the best other system: median 50%" in texts
+    assert [label.get_text() for label in axes.get_xticklabels()] == [
+        "low", "slower", "far", "usual", "high"
+    ]  # fmt: skip
+
+
+def test_outliers_are_named_and_slower_ones_are_red(axes: Any) -> None:
+    drawn(axes, ROWS)
+    named = {text.get_text(): text.xy for text in axes.texts}
+    assert named == {
+        "low": (0, pytest.approx(0.4)),
+        "slower: 0.5x numpy": (1, pytest.approx(1)),
+        "far: 4x numpy": (2, pytest.approx(0.2)),
+        "high": (4, pytest.approx(2)),
+    }
+    lines = [
+        tuple(each.get_color()[0]) for each in axes.collections if not hasattr(each, "get_sizes")
     ]
+    assert len({lines[0], *lines[2:]}) == 1
+    assert lines[1] != lines[0]
 
 
-def test_bars_are_times_as_fast_as_the_best_peer_from_1_on(axes: Any) -> None:
-    module._bars(axes, ROWS)
-    fast, slow = axes.patches
-    assert (fast.get_x(), fast.get_width()) == (1, pytest.approx(1))
-    assert (slow.get_x() + slow.get_width(), slow.get_facecolor() != fast.get_facecolor()) == (
-        pytest.approx(0.5),
-        True,
-    )
-    assert [text.get_text() for text in axes.texts] == ["2.00 x numpy", "0.50 x numpy"]
+def test_only_large_rows_with_a_time_and_a_roof_are_drawn(axes: Any) -> None:
+    left_out = [
+        share("small", {OURS: 1e-3}, moved=10**6 - 1),
+        share("no roof", {OURS: 1e-3}, roofs={}),
+        share("wrong", {"numpy": 1e-3}),
+    ]
+    (ours,) = drawn(axes, [*left_out, share("alone", {OURS: 1e-3})])
+    assert ours == [[0, pytest.approx(1)]]
 
 
-def test_rows_without_another_system_have_no_bar(axes: Any) -> None:
-    module._bars(axes, [row({OURS: 1.0})])
-    assert not axes.patches
-    assert "no other system was measured" in axes.texts[0].get_text()
+def test_plot_without_a_large_row_says_so(axes: Any) -> None:
+    assert not drawn(axes, [share("small", {OURS: 1e-3}, moved=1)])
+    assert "no workload moves 1 MB" in axes.texts[0].get_text()
+
+
+def test_title_has_the_machine_and_the_caches(tmp_path: Path) -> None:
+    path = tmp_path / "bench.svg"
+    module.plot(path, ROWS, "Some CPU, 2 threads")
+    assert "Some CPU, 2 threads" in path.read_text()
