@@ -5,14 +5,14 @@ import itertools
 import platform
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.manifest import KernelRecord, Manifest
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 from te_select.runtime.call import loading
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.runtime.call.kernel import Kernel
@@ -87,6 +87,7 @@ def build(
     cpu_features: Sequence[str] = (),
     described: Manifest | None = None,
     edit: Callable[[str], str] = str,
+    places: Mapping[Workload, str] | None = None,
 ) -> Path:
     """Compile, link and describe a library at ``path``."""
     source = path.with_suffix(".c")
@@ -96,7 +97,8 @@ def build(
     subprocess.run(command, check=True)
     entries = [entry(w, i, bytes_per_thread) for i, w in enumerate(workloads)]
     levels = [link.Level("x86-64", ())]
-    linked([objects], entries, levels, described or manifest(workloads, cpu_features), path)
+    made = described or manifest(workloads, cpu_features)
+    linked([objects], entries, levels, made, path, places)
     return path
 
 
@@ -106,9 +108,10 @@ def linked(
     levels: Sequence[link.Level],
     described: Manifest,
     path: Path,
+    places: Mapping[Workload, str] | None = None,
 ) -> None:
     """Link objects to a library, as a build does."""
-    link_stub(link.stub_source(entries, levels), objects, link.CPU, described, path)
+    link_stub(link.stub_source(entries, levels, places), objects, link.CPU, described, path)
 
 
 def entry(workload: Workload, i: int = 0, bytes_per_thread: int = 0) -> link.KernelEntry:
@@ -117,10 +120,14 @@ def entry(workload: Workload, i: int = 0, bytes_per_thread: int = 0) -> link.Ker
     return link.KernelEntry(workload, (link.Version(f"te_select_kernel_{i}", decisions),))
 
 
-def manifest(workloads: Sequence[Workload], cpu_features: Sequence[str] = ()) -> Manifest:
-    """A manifest like the compiler's."""
+def manifest(
+    workloads: Sequence[Workload], cpu_features: Sequence[str] = (), *, plain: bool = False
+) -> Manifest:
+    """A manifest like the compiler's, with plain C functions or without."""
     return Manifest(
-        tuple(KernelRecord(w, {"lanes": 8}) for w in workloads),
+        tuple(
+            KernelRecord(w, {"lanes": 8}, c_function=c_name(w) if plain else "") for w in workloads
+        ),
         {"name": "x86-64", **HERE, "cpu_features": list(cpu_features)},
         {"te-select": "0"},
     )
