@@ -6,7 +6,9 @@ writes nothing.
 """
 
 import ctypes
+import dataclasses
 import itertools
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +32,7 @@ from tests.support.where_recorder import call_of
 
 NAMES = ("cond", "then", "else_", "out")
 Operands = dict[str, Any]
+_AROUND = 4096  # elements; more than a row of any case
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,9 @@ def same(case: Case, door: Door, library: Any = None) -> None:
 
 
 def _where(given: Operands) -> Any:
-    return np.where(given["cond"].view(np.uint8) != 0, given["then"], given["else_"])
+    kind = given["out"].dtype
+    sides = (np.asarray(given[name], kind) for name in ("then", "else_"))
+    return np.where(given["cond"].view(np.uint8) != 0, *sides)
 
 
 def _same_array(found: Any, expected: Any) -> None:
@@ -149,8 +154,8 @@ def _selected(given: Operands, memory: list[Any]) -> list[bytes]:
 # ---- the doors ----------------------------------------------------------------------------------
 
 _OF_TENSORS = frozenset(
-    {"shape", "lower rank", "type", "lanes", "strides", "itself", "device", "read-only"}
-    | {"no tensor", "negative", "too many"}
+    {"shape", "size", "lower rank", "type", "lanes", "strides", "itself", "device", "read-only"}
+    | {"no tensor", "number", "large number", "negative", "too many"}
 )
 """Oddities that only what describes a tensor can have."""
 
@@ -158,8 +163,8 @@ _OF_TENSORS = frozenset(
 _NOT_OF_NUMPY = {name for name, element in ELEMENT_TYPES.items() if not element.in_numpy}
 
 
-def _by_packed_function(function: Callable[..., Any], given: Operands) -> None:
-    function(*(_tensor(given[name]) for name in NAMES))
+def _by_packed_function(packed: Callable[..., Any], given: Operands) -> None:
+    packed(*(_tensor(given[name]) for name in NAMES))
 
 
 def _tensor(operand: Any) -> Any:
@@ -175,11 +180,11 @@ def _by_plain_function(library: Any, workload: Workload, given: Operands) -> Non
     pointers = (a.tensor.data if isinstance(a, HandMade) else a.ctypes.data for a in operands)
     sizes = dict(_sizes(workload, given)) if workload.dim_names else {}
     extents = (ctypes.c_int64(sizes[name]) for name in workload.dim_names)
-    code = library[workload.name]._code
-    code.te_select_error.restype = ctypes.c_char_p
-    status = code[c_name(workload)](*map(ctypes.c_void_p, pointers), *extents)
+    opened = code(library)
+    opened.te_select_error.restype = ctypes.c_char_p
+    status = opened[c_name(workload)](*map(ctypes.c_void_p, pointers), *extents)
     if status:
-        raise {1: ValueError, 2: RuntimeError}[status](code.te_select_error().decode())
+        raise {1: ValueError, 2: RuntimeError}[status](opened.te_select_error().decode())
 
 
 def _sizes(workload: Workload, given: Operands) -> Iterator[tuple[str, int]]:
@@ -190,21 +195,38 @@ def _sizes(workload: Workload, given: Operands) -> Iterator[tuple[str, int]]:
                 yield dim, extent
 
 
-def _code(library: Any) -> ctypes.CDLL:
+def code(library: Any) -> ctypes.CDLL:
+    """A loaded library as ctypes has opened it."""
     return next(iter(library.values()))._code
 
 
-def _by_where_in_c(library: Any, _: Any, given: Operands) -> None:
+def function(library: Any, name: str) -> Callable[..., Any]:
+    """An exported function of a loaded library."""
+    return image.open_again(code(library)).get_function(name)
+
+
+def _by_where_in_c(library: Any, given: Operands, pool: Any = None) -> None:
     filled = call_of(*(given[name] for name in NAMES))
-    result = _code(library).te_select_where_call_on(ctypes.byref(filled), None, None, 0)
+    result = code(library).te_select_where_call_on(ctypes.byref(filled), pool, None, 3)
     if result < 0:
         raise ValueError(f"result {result}")
+
+
+_PIECE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, _PIECE, ctypes.c_size_t, ctypes.c_void_p)
+def _one_by_one(_pool: Any, piece: Any, count: int, data: Any) -> None:
+    """The parallel-for of a pool."""
+    for i in range(count):
+        piece(data, i)
 
 
 KERNEL = Door(
     lambda library, workload, given: library[workload.name](**given),
     {
         "shape": (ArgumentError, "{} has shape"),
+        "size": (ArgumentError, r"{} has shape \[5\]; expected \[n\] with n = 4"),
         "lower rank": (ArgumentError, "{} has shape"),
         "type": (DTypeError, "{} has element type"),
         "lanes": (DTypeError, "{} has element type .*DLPack"),
@@ -224,6 +246,7 @@ PACKED = Door(
     lambda library, workload, given: _by_packed_function(library[workload.name].function, given),
     {
         "shape": (ValueError, "{} has shape"),
+        "size": (ValueError, r"{} has shape \[5\]; expected \[n\] with n = 4 as in an earlier"),
         "lower rank": (ValueError, "{} has shape"),
         "type": (TypeError, "{} has DLPack type code"),
         "lanes": (TypeError, "{} has DLPack type code .* 2 lanes; expected"),
@@ -253,17 +276,17 @@ PLAIN = Door(
 """The plain C function of a kernel."""
 _OVERLAP = (ValueError, "out overlaps an input")
 WHERE_PACKED = Door(
-    lambda library, _, given: _by_packed_function(
-        image.open_again(_code(library)).get_function(family.FUNCTION), given
-    ),
+    lambda library, _, given: _by_packed_function(function(library, family.FUNCTION), given),
     {
         "shape": (ValueError, "does not broadcast to out|is larger than what the inputs"),
+        "size": (ValueError, "does not broadcast to out"),
         "type": (TypeError, "has another element type than out, or cond is no boolean"),
         "lanes": (TypeError, "has another element type than out"),
         "overlap": _OVERLAP,
         "itself": _OVERLAP,
         "device": (ValueError, "is not in memory of the CPU"),
         "no tensor": (TypeError, "is no tensor, and no number|is not a tensor"),
+        "large number": (TypeError, "{} is no tensor, and no number that out's type holds"),
         "no memory": (ValueError, "has no memory"),
         "negative": (ValueError, "has a negative dim"),
         "too many": (ValueError, "has more elements than any memory"),
@@ -273,18 +296,23 @@ WHERE_PACKED = Door(
 )
 """The exported function of the family, for operands of any shapes, called by tvm-ffi."""
 WHERE_IN_C = Door(
-    _by_where_in_c,
+    lambda library, _, given: _by_where_in_c(library, given),
     dict.fromkeys(("overlap", "itself"), (ValueError, "result -4")),
     (_OF_TENSORS | {"no memory", "past the end"}) - {"strides", "itself"},
     any_shapes=True,
 )
 """The same for C."""
+WHERE_ON_POOL = dataclasses.replace(
+    WHERE_IN_C, call=lambda library, _, given: _by_where_in_c(library, given, _one_by_one)
+)
+"""The same on the threads of a caller."""
 DOORS = {
     "kernel": KERNEL,
     "packed function": PACKED,
     "plain function": PLAIN,
     "where by tvm-ffi": WHERE_PACKED,
     "where in C": WHERE_IN_C,
+    "where on a pool": WHERE_ON_POOL,
 }
 
 
@@ -314,13 +342,21 @@ LINE = Workload(("n",), ("n",), ("n",))
 ROW = Workload((1, 4), (1, 4), (1, 4))
 
 
+def bits(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
+    """A compact array of random bits, with some of others before and behind it."""
+    count = math.prod(shape)
+    whole = random.random((count + 2 * _AROUND,), dtype, seed)
+    return whole[_AROUND : _AROUND + count].reshape(shape)
+
+
 def arrays(workload: Workload, **sizes: int) -> Operands:
     """Compact operands of random bits; out has bits of its own."""
     bound = workload.bind(sizes) if sizes else workload
     shapes = (bound.cond_shape, bound.then_shape, bound.else_shape, bound.out_shape)
-    cond = random.random(shapes[0], "uint8", 9) * random.mask(shapes[0]).astype(np.uint8)
-    others = (random.random(shape, bound.dtype, k) for k, shape in enumerate(shapes[1:]))
-    return dict(zip(NAMES, (np.asarray(cond).view(bool), *others), strict=True))
+    cond = bits(shapes[0], "uint8", 9)
+    cond *= random.mask(shapes[0])
+    others = (bits(shape, bound.dtype, k) for k, shape in enumerate(shapes[1:]))
+    return dict(zip(NAMES, (cond.view(bool), *others), strict=True))
 
 
 def _case(
@@ -348,7 +384,7 @@ def _case(
 def _selects() -> Iterator[Case]:
     for dtype in ELEMENT_TYPES:
         yield _case(f"elements of {dtype}", Workload((3, 1), (3, 4), (), dtype))
-    for n, m in ((1, 1), (2, 7), (0, 3), (5, 64)):
+    for n, m in ((1, 1), (2, 7), (0, 3), (5, 50)):
         yield _case(f"{n} rows of {m}", NAMED, n=n, m=m)
     yield _case("single values", Workload((), (), ()))
     for workload, name in itertools.product((SAME, HALVES, TRUTHS), ("then", "else_")):
@@ -452,7 +488,7 @@ def _refusals() -> Iterator[Case]:
         change = lambda a, dtype=dtype: np.ones((3, 4), dtype)  # noqa: E731
         yield _case(f"{dtype} as", SAME, "type", name, change)
     for name in ("then", "else_", "out"):
-        yield _case("another size of", LINE, "shape", name, lambda _: np.zeros(5, "f4"), n=4)
+        yield _case("another size of", LINE, "size", name, lambda _: np.zeros(5, "f4"), n=4)
     yield _case("no memory of", SAME, "no memory", "then", _made(data=0), _all_false)
     past = _made(data=2**64 - 4)
     yield _case("past the end", SAME, "past the end", "then", past, _all_false)
@@ -480,10 +516,10 @@ def _of_shape(extent: int) -> Callable[[Operands], None]:
 
 _TURNED: dict[str, Callable[[Any], Any]] = {
     "compact": lambda a: a,
-    "turned": lambda a: a.transpose(2, 0, 1).copy().transpose(1, 2, 0),
-    "backwards": lambda a: a[::-1, :, ::-1].copy()[::-1, :, ::-1],
+    "turned": lambda a: np.moveaxis(np.moveaxis(a, -1, 0).copy(), 0, -1),
+    "backwards": lambda a: a[::-1, ..., ::-1].copy()[::-1, ..., ::-1],
     "with gaps": lambda a: np.repeat(a, 2, axis=0)[::2],
-    "in columns": lambda a: np.repeat(a, 3, axis=2)[..., ::3],
+    "in columns": lambda a: np.repeat(a, 3, axis=-1)[..., ::3],
 }
 _LOOPS = (
     ((6, 50, 3), (6, 50, 3), (6, 50, 3)),
@@ -495,7 +531,8 @@ _LOOPS = (
     ((6, 1, 3), (1, 50, 3), (6, 50, 1)),
     ((2, 9, 1), (1, 9, 300), (2, 1, 300)),
     ((1, 1, 1), (3, 1, 40), (3, 5, 1)),
-    ((2, 1, 2000), (2, 3, 2000), (1, 1, 1)),
+    ((2, 1, 600), (2, 3, 600), (1, 1, 1)),
+    ((3, 1, 4, 5, 1), (1, 2, 4, 1, 6), (3, 2, 1, 5, 6)),
 )
 
 
@@ -510,19 +547,37 @@ def _walks() -> Iterator[Case]:
             ) -> Operands:
                 shapes = (*loops, np.broadcast_shapes(*loops))
                 given = {
-                    name: random.random(shape, np.dtype(dtype if name != "cond" else "?"), number)
+                    name: bits(shape, np.dtype(dtype if name != "cond" else "?"), number)
                     for number, (name, shape) in enumerate(zip(NAMES, shapes, strict=True))
                 }
                 return given | {odd: change(given[odd])}
 
             yield Case(f"{loops[0]}, {loops[1]}, {loops[2]} of {dtype}, {odd} {how}", None, make)
+    for dtype, number in (("u1", 255), ("i1", -128), ("f8", -0.0), ("f4", 3), ("?", True)):
+        yield Case(f"{number} as {dtype}", None, _with_number(dtype, number), "number", "x")
+    for dtype, number in (("u1", -1), ("u1", 256), ("i1", 128), ("?", 2), ("c8", 1), ("i4", 1.0)):
+        yield Case(f"{number} as {dtype}", None, _with_number(dtype, number), "large number", "x")
+    yield Case("backwards over out", None, _backwards_over_out, "overlap")
     for width in (3, 6, 12, 24, 48):
         yield Case(f"elements of {width} bytes", None, _wide(width), "element's width")
 
 
+def _with_number(dtype: str, number: Any) -> Callable[[], Operands]:
+    return lambda: {
+        name: number if name == "then" else bits((9,), np.dtype(kind), 1)
+        for name, kind in zip(NAMES, ("?", dtype, dtype, dtype), strict=True)
+    }
+
+
+def _backwards_over_out() -> Operands:
+    memory = random.random((128,), np.dtype("u1"), 1)
+    sides = {"then": memory[100:36:-1], "else_": memory[64:]}
+    return {"cond": random.mask((64,)), **sides, "out": memory[:64]}
+
+
 def _wide(width: int) -> Callable[[], Operands]:
     return lambda: {
-        name: random.random((9,), np.dtype("?" if name == "cond" else f"V{width}"), number)
+        name: bits((9,), np.dtype("?" if name == "cond" else f"V{width}"), number)
         for number, name in enumerate(NAMES)
     }
 

@@ -1,0 +1,148 @@
+"""Faults of one expression, planted in the C half: the cases of the oracle find each of them."""
+
+import ctypes
+import dataclasses
+import itertools
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from te_select.backends.cpu import link
+from te_select.runtime import c
+from tests.support import oracle
+
+FAULTS = [
+    "host.c: if ({*size < 0 => 1}) *size = extent;",
+    "host.c: if (extent != want || {extent < 0 => 0})",
+    "host.c: || {n > INT64_MAX / 64 => 0}",
+    "host.c: return refuse_shape(r, operand, t, pair, {i => ndim}, sizes);",
+    "host.c: if ({got.lanes == 1 => 1} &&",
+    "host.c: (as_bits || {got.code == code => 1})",
+    "host.c: {t->shape[i] != 1 => 1} && t->strides[i] != stride",
+    "host.c: int64_t stride = {1 => t->shape[t->ndim - 1]};",
+    "host.c: if (on_cpu && ({!device || is_value => is_value})) return 0;",
+    "host.c: int on_cpu = {type == kDLCPU => 1}",
+    "host.c: if ({!(address % (uint64_t)width) => 1}) return 0;",
+    "host.c: r->kernel->code == {kDLComplex => kDLFloat}) width /= 2;",
+    "host.c: if ({!t->data => 0}) {",
+    "host.c: {__builtin_add_overflow(first, (uint64_t)memory->bytes, &end) => 0}",
+    "host.c: if ({a + (uint64_t)in->bytes <= b => a + (uint64_t)in->bytes < b} ||",
+    "host.c: || {b + (uint64_t)out->bytes <= a => b + (uint64_t)out->bytes < a} ||",
+    "host.c: if (a == b && {in->count == out->count => 1}",
+    "host.c: && {operand != TE_SELECT_COND => 1}) return 0;",
+    "host.c: for (int i = 0; i < {TE_SELECT_OUT => TE_SELECT_ELSE} && operands",
+    'plain.c: strcmp(kind, {"RuntimeError" => "ValueError"})',
+    "plain.c: shape->dims[i] < 0 ? sizes[{-(shape->dims[i] + 1) => 0}]",
+    "cpu/where_call.c: if ({out->shape[axis] != call->shape[axis] => 0}) return 0;",
+    "cpu/where_call.c: if ({reach < 0 => 0}) below += reach;",
+    "cpu/where_call.c: if ({to <= first => to < first} || end <= from) continue;",
+    "cpu/where_call.c: {call->data[operand] == call->data[TE_SELECT_OUT] => 1};",
+    "cpu/where_call.c: same = call->shape[i] == 1 || {call->strides[operand][i] == out[i] => 1};",
+    "cpu/where_call.c: if ({step < inside => 0}) return 1;",
+    "cpu/where_library.c: {device != kDLCPU => 0} &&",
+    "cpu/where_library.c: t->dtype.bits != type.bits || {t->dtype.lanes != 1 => 0} ||",
+    "cpu/where_library.c: if ({dim < 0 => 0}) return te_select_fail",
+    "cpu/where_library.c: te_select_holds(bits, {type.code == kDLInt => 1}, arg->v_int64)",
+    "cpu/where_plan.c: nest->data[i] += stride * ({extent - 1 => extent});",
+    "cpu/where_plan.c: if ({outer->stride[i] != inner->stride[i] * inner->extent => 0}) return 0;",
+    "cpu/where_plan.c: i == TE_SELECT_COND ? {0 => 1} : part;",
+    "cpu/where_block.c: if (col == 0) return {row == item => 1} ? DOWN : -1;",
+    "cpu/where_block.c: return 9 * cond + 3 * {then => else_} + else_;",
+    "cpu/where_block.c: if ({!is_single(block, i) => 1}) continue;",
+    "cpu/where_block.c: tile.row[i] = m > 1 ? {n * item => item} : 0;",
+    "cpu/where_block.c: if (!failed && {given[TE_SELECT_OUT] != data[TE_SELECT_OUT] => 0})",
+    "cpu/where.c: block.m = least(block.m, {w->whole.m - m => w->whole.m - m - 1});",
+    "cpu/where.c: ++at[k] < loop->extent ? 1 : {1 - loop->extent => -loop->extent};",
+    "cpu/where.c: if (steps == 1) break;\n      at[k] = {0 => 1};",
+    "cpu/where.c: w->flags = how.flags & {~TE_SELECT_SMALL => ~TE_SELECT_SKIP};",
+    "cpu/decide.c: if (looks) how.flags |= {TE_SELECT_SKIP => TE_SELECT_STREAM};",
+    "cpu/decide.c: if (streams) how.flags |= {TE_SELECT_STREAM => TE_SELECT_BACKWARDS};",
+    "cpu/decide.c: moved >= {2 * grain => grain};",
+    "cpu/decide.c: int64_t sides = bytes[TE_SELECT_COND] > {1 => 4096} ?",
+    "cpu/decide.c: streams = (is_fill ? out : {moved => out}) >=",
+    "cpu/cond_sampling.c: return !memcmp(at, at + 1, (size_t)length - {1 => length});",
+]
+"""A file, and what stands there with what takes its place in braces."""
+
+PROFILE = (
+    "stream_per_thread=65536,stream_per_l3=0,fill_per_thread=32768,fill_per_l3=0,fill_reads=50,"
+    "bytes_per_thread=1024,skip=1,backwards=0"
+)
+SIZES = (64, 100, 150, 200, 2000, 4000, 5000, 6000, 8000, 9000, 60_000)
+CASES = oracle.pairs(oracle.DOORS, [*oracle.CASES, *oracle.WALKS])
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """A library of the oracle, with variables for the fault and the flags of kernels."""
+    folder = shutil.copytree(c.FOLDER, tmp_path_factory.mktemp("faults") / "c")
+    declared = folder / "fault.h"
+    declared.write_text("extern int te_select_fault, te_select_flags;\n")
+    for number, fault in enumerate(FAULTS, 1):
+        name, _, place = fault.partition(": ")
+        before, right, wrong, after = re.split(r"\{(.*) => (.*)\}", place)
+        source = (folder / name).read_text()
+        assert source.count(before + right + after) == 1, fault
+        choice = f"{before}(te_select_fault == {number} ? ({wrong}) : ({right})){after}"
+        (folder / name).write_text(source.replace(before + right + after, choice))
+    half = dataclasses.replace(
+        link.FAMILY,
+        options=(*link.FAMILY.options, "-include", str(declared)),
+        exports=(*link.FAMILY.exports, "te_select_fault", "te_select_flags"),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(c, "FOLDER", folder)
+        patch.setattr(link, "FAMILY", half)
+        patch.setenv("TE_SELECT_NUM_THREADS", "1")
+        patch.setenv("TE_SELECT_PROFILE", PROFILE)
+        yield oracle.library(folder, edit=with_variables)
+
+
+def with_variables(source):
+    """Kernels that keep the flags which they are given."""
+    return "int te_select_fault, te_select_flags;\n" + source.replace(
+        "int64_t step;", "int64_t step; te_select_flags |= (int)flags;"
+    )
+
+
+def variable(library, name):
+    return ctypes.c_int.in_dll(oracle.code(library), name)
+
+
+def decisions(library):
+    """The flags of kernels, and what would be decided of calls without their data."""
+    plan, flags = oracle.function(library, "te_select_plan"), variable(library, "te_select_flags")
+    found = []
+    for n, run, repeated in itertools.product(SIZES, (0, 1, 500), (False, True)):
+        cond = np.arange(n) // run % 2 == 0 if run else np.ones(1, bool)
+        x, out = np.ones(1 if repeated else n, "f4"), np.empty(n, "f4")
+        flags.value = 0
+        oracle.WHERE_ON_POOL.call(library, None, {"cond": cond, "then": x, "else_": x, "out": out})
+        found += [flags.value, plan(cond.size, x.nbytes, x.nbytes, 4 * n, n, -1, -1, -1, -1, 1)]
+    return found
+
+
+def is_caught(library):
+    for door, case in (each.values for each in CASES):
+        try:
+            oracle.same(case, door, library)
+        except (Exception, pytest.fail.Exception):
+            return True
+    return False
+
+
+def test_oracle_passes_the_c_half_without_a_fault(library):
+    assert not is_caught(library)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_oracle_finds_a_fault_in_the_c_half(library, fault):
+    planted = variable(library, "te_select_fault")
+    expected = decisions(library)
+    planted.value = FAULTS.index(fault) + 1
+    try:
+        assert decisions(library) != expected or is_caught(library)
+    finally:
+        planted.value = 0
