@@ -2,17 +2,13 @@ from te_select.frontends.names import identifier, named
 from te_select.operator.workload import Workload
 
 
-def test_identifier_of_the_file_is_kept():
-    assert named({"batch": "batch", 3: "n"}) == {"batch": "batch", 3: "n"}
-
-
-def test_arithmetic_and_numbers_are_made_names():
-    assert named({"p": "past + sequence", "q": "2"}) == {"p": "past_sequence", "q": "dim_2"}
+def test_text_of_a_file_is_made_a_name_unless_it_is_one():
+    texts = {"batch": "batch", 3: "n", "p": "past + sequence", "q": "2"}
+    assert named(texts) == texts | {"p": "past_sequence", "q": "dim_2"}
 
 
 def test_names_that_clash_after_cleaning_are_told_apart():
-    texts = ("a.b", "a b", "a-b?", "a_b")
-    names = named({text: text for text in texts})
+    names = named({text: text for text in ("a.b", "a b", "a-b?", "a_b")})
     assert len(set(names.values())) == 4
     assert names["a_b"] == "a_b"  # an identifier keeps its name
 

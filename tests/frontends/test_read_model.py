@@ -19,13 +19,16 @@ def test_it_is_exported_and_needs_no_compiler():
     assert {"ModelNode", "read_model"} <= set(te_select.__all__)
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "model.xml", "graph.json", "model"])
+NAMES = pytest.mark.parametrize("name", ["model.onnx", "model.xml", "graph.json", "model"])
+
+
+@NAMES
 def test_file_that_is_not_there(tmp_path, name):
     with pytest.raises(ModelError, match="is missing; expected a model file"):
         read_model(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "model.xml", "graph.json", "model"])
+@NAMES
 def test_what_is_no_regular_file(tmp_path, name):
     path = tmp_path / name
     os.mkfifo(path)
@@ -39,12 +42,9 @@ def test_format_is_told_by_first_bytes_if_not_by_name(tmp_path):
     from onnx import helper
 
     path = tmp_path / "model.bin"
-    path.write_text('\ufeff {"graph": []}', encoding="utf-8")
-    assert read_model(path) == []
-    path.write_text('{"graph": []}')
-    assert read_model(path) == []
-    path.write_text('<net name="n" version="11"/>')
-    assert read_model(path) == []
+    for text in ('\ufeff {"graph": []}', '{"graph": []}', '<net name="n" version="11"/>'):
+        path.write_text(text, encoding="utf-8")
+        assert read_model(path) == []
     where = helper.make_node("Where", ["c", "x", "x"], ["out"])
     inputs = [tensor("c", "bool", [4]), tensor("x", "float32", [4])]
     path.write_bytes(model([where], inputs).SerializeToString())

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from te_select import ModelError
+from tests.frontends.told import check
 from tests.support.models import model, read, tensor
 
 onnx = pytest.importorskip("onnx")
-from onnx import helper  # noqa: E402
+from onnx import helper, numpy_helper  # noqa: E402
 
 from te_select.frontends.onnx_graph import flat  # noqa: E402
 
@@ -13,256 +14,34 @@ node = helper.make_node
 COND = tensor("c", "bool", ["batch", 1])
 X = tensor("x", "float32", ["batch", 4])
 K = tensor("k", "bool", [])
-TRIPS = tensor("trips", "int64", [])
+MASK = tensor("m", "bool", [3])
+LOOP_INPUTS = [COND, X, K, tensor("trips", "int64", [])]
+OPSETS = {"": 17, "local": 1}
+BATCH, OPEN = ("batch", 4), ("batch", "?")
 
 
-def graph(nodes, inputs, outputs):
-    return helper.make_graph(nodes, "body", inputs, outputs)
+def where(cond, then, else_, out):
+    return node("Where", [cond, then, else_], [out])
 
 
-def by_place(nodes):
-    return {found.place: found for found in nodes}
+def graph(nodes, inputs, *outputs):
+    return helper.make_graph(
+        nodes, "body", inputs, [tensor(out, "float32", None) for out in outputs]
+    )
 
 
-def test_branches_of_if_see_the_tensors_around_them(tmp_path):
-    out = [tensor("out", "float32", None)]
-    then = graph([node("Where", ["c", "x", "y"], ["out"])], [], out)
-    else_ = graph([node("Neg", ["x"], ["z"]), node("Where", ["c", "z", "x"], ["out"])], [], out)
-    nodes = [
-        node("Neg", ["x"], ["y"]),
-        node("If", ["k"], ["both"], then_branch=then, else_branch=else_),
-        node("Where", ["c", "both", "x"], ["end"]),
-    ]
-    found = by_place(read(model(nodes, [COND, X, K]), tmp_path))
-    assert set(found) == {"graph/1:If.then_branch#0", "graph/1:If.else_branch#1", "graph#2"}
-    for one in found.values():
-        assert one.then_shape == ("batch", 4)
-    assert found["graph/1:If.else_branch#1"].cond_producer == "graph input"
-    assert found["graph#2"].cond_producer == "graph input"
+def either(then, else_, out):
+    return node("If", ["k"], [out], then_branch=then, else_branch=else_)
 
 
-def test_branches_that_differ_leave_a_size_open(tmp_path):
-    out = [tensor("out", "float32", None)]
-    then = graph([node("Identity", ["x"], ["out"])], [], out)
-    else_ = graph([node("Concat", ["x", "x"], ["out"], axis=1)], [], out)
-    nodes = [
-        node("If", ["k"], ["both"], then_branch=then, else_branch=else_),
-        node("Where", ["c", "both", "x"], ["end"]),
-    ]
-    found = by_place(read(model(nodes, [COND, X, K]), tmp_path))["graph#1"]
-    assert (found.status, found.then_shape) == ("dispatched", ("batch", "?"))
-
-
-def test_branch_that_cannot_run_is_no_error(tmp_path):
-    """TorchScript exports both branches of a test of the rank, and one does not fit."""
-    out = [tensor("out", "float32", None)]
-    bad = graph([node("Where", ["m", "x", "x"], ["out"])], [], out)
-    good = graph([node("Identity", ["x"], ["out"])], [], out)
-    nodes = [node("If", ["k"], ["end"], then_branch=bad, else_branch=good)]
-    found = by_place(read(model(nodes, [tensor("m", "bool", [3]), X, K]), tmp_path))
-    assert found["graph/0:If.then_branch#0"].status == "dispatched"
-    surely = [node("Where", ["m", "x", "x"], ["out"])]
-    with pytest.raises(ModelError):
-        read(model(surely, [tensor("m", "bool", [3]), X]), tmp_path)
-
-
-def loop(body_nodes, state, outs=(), inputs=("trips", "k", "x"), results=("end",), on="goes_on"):
-    body = graph(
+def loop(body_nodes, state, inputs=("trips", "k", "x"), results=("end",), on="goes_on"):
+    body = helper.make_graph(
         [node("Identity", ["going"], [on]), *body_nodes],
+        "body",
         [tensor("i", "int64", []), tensor("going", "bool", []), tensor("s", "float32", None)],
-        [tensor(on, "bool", []), tensor(state, "float32", None), *outs],
+        [tensor(on, "bool", []), tensor(state, "float32", None)],
     )
     return node("Loop", list(inputs), list(results), body=body)
-
-
-def test_loop_inside_a_branch_that_cannot_run_is_no_error(tmp_path):
-    """A loop is taken to run, but not where the branch around it does not."""
-    where = node("Where", ["m", "s", "s"], ["t"])
-    out = [tensor("end", "float32", None)]
-    bad = graph([loop([where], "t", inputs=("trips", "k", "x"))], [], out)
-    good = graph([node("Identity", ["x"], ["end"])], [], out)
-    nodes = [node("If", ["k"], ["both"], then_branch=bad, else_branch=good)]
-    inputs = [tensor("m", "bool", [3]), X, K, TRIPS]
-    (found,) = read(model(nodes, inputs), tmp_path)
-    assert found.status == "dispatched"
-    assert found.place.startswith("graph/0:If.then_branch/0:Loop.body#")
-
-
-def test_state_of_a_loop_is_not_known(tmp_path):
-    """It may change from trip to trip."""
-    nodes = [
-        loop([node("Where", ["c", "s", "x"], ["t"])], "t"),
-        node("Where", ["c", "end", "x"], ["o"]),
-    ]
-    inside, behind = read(model(nodes, [COND, X, K, TRIPS]), tmp_path)
-    assert inside.place == "graph/0:Loop.body#1"
-    assert (inside.cond_shape, inside.else_shape) == (("batch", 1), ("batch", 4))
-    assert inside.then_shape is behind.then_shape is None
-    assert (inside.dtype, inside.status) == ("float32", "dispatched")
-
-
-def test_tensors_of_one_name_in_two_bodies_are_told_apart(tmp_path):
-    """ONNX's inference would take the values of the first one for those of the second."""
-    out = [tensor("out", "float32", None)]
-    branches = {}
-    for name, size in (("then_branch", 2), ("else_branch", 3)):
-        nodes = [
-            node("Constant", [], ["n"], value_ints=[size]),
-            node("Constant", [], ["four"], value_ints=[4]),
-            node("Concat", ["n", "four"], ["sizes"], axis=0),
-            node("Reshape", ["z", "sizes"], ["y"]),
-            node("Where", ["c", "y", "y"], ["out"]),
-        ]
-        branches[name] = graph(nodes, [], out)
-    nodes = [node("If", ["k"], ["end"], **branches)]
-    inputs = [tensor("z", "float32", ["n"]), tensor("c", "bool", [1, 1]), K]
-    found = by_place(read(model(nodes, inputs), tmp_path))
-    assert found["graph/0:If.then_branch#4"].then_shape == (2, 4)
-    assert found["graph/0:If.else_branch#4"].then_shape == (3, 4)
-
-
-def test_body_of_a_scan_sees_one_row(tmp_path):
-    body = graph(
-        [node("Where", ["m", "s", "row"], ["t"]), node("Identity", ["t"], ["u"])],
-        [tensor("s", "float32", None), tensor("row", "float32", None)],
-        [tensor("t", "float32", None), tensor("u", "float32", None)],
-    )
-    nodes = [
-        node("Scan", ["first", "x"], ["end", "rows"], body=body, num_scan_inputs=1),
-        node("Where", ["k", "rows", "x"], ["o"]),
-    ]
-    inputs = [tensor("m", "bool", [4]), tensor("first", "float32", [4]), X, K]
-    inside, behind = read(model(nodes, inputs), tmp_path)
-    assert (inside.place, inside.then_shape) == ("graph/0:Scan.body#0", (4,))
-    assert behind.then_shape == ("batch", 4)
-
-
-def test_scan_along_another_axis_has_its_length_of_rows(tmp_path):
-    body = graph(
-        [node("Neg", ["row"], ["u"])],
-        [tensor("row", "float32", None)],
-        [tensor("u", "float32", None)],
-    )
-    scan = node("Scan", ["x"], ["rows"], body=body, num_scan_inputs=1, scan_input_axes=[1])
-    nodes = [scan, node("Where", ["k", "rows", "rows"], ["o"])]
-    (behind,) = read(model(nodes, [X, K]), tmp_path)
-    assert behind.then_shape == (4, "batch")
-
-
-def test_what_an_if_chooses_at_the_call_is_not_constant(tmp_path):
-    """Though it is one of two constants."""
-    branches = {
-        f"{branch}_branch": graph(
-            [node("Constant", [], [branch], value_floats=[number, number])],
-            [],
-            [tensor(branch, "float32", None)],
-        )
-        for branch, number in (("then", 1.0), ("else", 2.0))
-    }
-    flags = onnx.numpy_helper.from_array(np.ones(2, bool), "flags")
-    nodes = [node("If", ["k"], ["v"], **branches), node("Where", ["flags", "v", "v"], ["o"])]
-    (found,) = read(model(nodes, [K], initializer=[flags]), tmp_path)
-    assert found.status == "compiled"
-    fixed = onnx.numpy_helper.from_array(np.array(True), "k")
-    (found,) = read(model(nodes, [], initializer=[flags, fixed]), tmp_path)
-    assert found.status == "folded"
-
-
-def function(name, nodes, inputs=("m", "v"), outputs=("o",), **parts):
-    imports = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
-    return helper.make_function("local", name, inputs, outputs, nodes, imports, **parts)
-
-
-MASKED = function("masked", [node("Where", ["m", "v", "v"], ["o"])])
-OPSETS = {"": 17, "local": 1}
-
-
-def test_local_function_sees_what_it_is_called_with(tmp_path):
-    nodes = [
-        node("masked", ["c", "x"], ["y"], domain="local"),
-        node("Where", ["c", "y", "x"], ["o"]),
-    ]
-    found = by_place(read(model(nodes, [COND, X], functions=[MASKED], opsets=OPSETS), tmp_path))
-    assert list(found) == ["graph#1", "function:local::masked#0"]
-    assert found["function:local::masked#0"].workload == found["graph#1"].workload
-    assert found["function:local::masked#0"].cond_producer == "function input"
-
-
-def test_function_called_with_two_shapes_is_dispatched(tmp_path):
-    nodes = [
-        node("masked", ["c", "x"], ["y"], domain="local"),
-        node("masked", ["c5", "x5"], ["z"], domain="local"),
-    ]
-    inputs = [COND, X, tensor("c5", "bool", ["batch", 1]), tensor("x5", "float32", ["batch", 5])]
-    (found,) = read(model(nodes, inputs, functions=[MASKED], opsets=OPSETS), tmp_path)
-    assert (found.cond_shape, found.then_shape) == (("batch", 1), ("batch", "?"))
-    assert found.status == "dispatched"
-
-
-def test_function_of_another_opset_is_dispatched(tmp_path):
-    """ONNX's inference knows one version of its operators in a model."""
-    imports = [helper.make_opsetid("", 16)]
-    where = node("Where", ["m", "v", "v"], ["o"])
-    old = helper.make_function("local", "masked", ["m", "v"], ["o"], [where], imports)
-    nodes = [node("masked", ["c", "x"], ["y"], domain="local")]
-    (found,) = read(model(nodes, [COND, X], functions=[old], opsets=OPSETS), tmp_path)
-    assert (found.status, found.op, found.then_shape) == ("compiled", "Where-16", ("batch", 4))
-    nodes.append(node("Where", ["c", "y", "y"], ["z"]))
-    behind = by_place(read(model(nodes, [COND, X], functions=[old], opsets=OPSETS), tmp_path))
-    assert behind["graph#1"].status == "dispatched"
-
-
-def test_function_that_is_called_with_two_ranks_is_dispatched(tmp_path):
-    nodes = [
-        node("masked", ["c", "x"], ["y"], domain="local"),
-        node("masked", ["k", "x"], ["z"], domain="local"),
-    ]
-    (found,) = read(model(nodes, [COND, X, K], functions=[MASKED], opsets=OPSETS), tmp_path)
-    assert (found.status, found.cond_shape) == ("dispatched", None)
-
-
-def test_function_that_is_never_called_is_dispatched(tmp_path):
-    made = model([node("Neg", ["x"], ["o"])], [X], functions=[MASKED], opsets=OPSETS)
-    (found,) = read(made, tmp_path)
-    assert found.status == "dispatched"
-
-
-def test_attribute_of_the_call_is_used_in_the_function(tmp_path):
-    inner = node("Concat", ["v", "v"], ["w"])
-    reference = inner.attribute.add(name="axis", ref_attr_name="along")
-    reference.type = onnx.AttributeProto.INT
-    both = function("both", [inner, node("Where", ["m", "w", "w"], ["o"])], attributes=["along"])
-    nodes = [node("both", ["c", "x"], ["y"], domain="local", along=1)]
-    (found,) = read(model(nodes, [COND, X], functions=[both], opsets=OPSETS), tmp_path)
-    assert found.then_shape == ("batch", 8)
-
-
-def test_function_that_calls_itself_is_an_error(tmp_path):
-    itself = function("again", [node("again", ["m", "v"], ["o"], domain="local")])
-    made = model(
-        [node("again", ["c", "x"], ["y"], domain="local")],
-        [COND, X],
-        functions=[itself],
-        opsets=OPSETS,
-    )
-    with pytest.raises(ModelError, match="calls itself"):
-        read(made, tmp_path)
-
-
-def test_functions_called_a_billion_times_are_refused(tmp_path, monkeypatch):
-    """Thirty functions, each of which calls the one before twice."""
-    monkeypatch.setattr(flat, "MOST_STEPS", 1000)
-    functions = [function("f0", MASKED.node)]
-    for i in range(1, 31):
-        calls = [
-            node(f"f{i - 1}", ["m", "v"], ["a"], domain="local"),
-            node(f"f{i - 1}", ["m", "a"], ["o"], domain="local"),
-        ]
-        functions.append(function(f"f{i}", calls))
-    nodes = [node("f30", ["c", "x"], ["y"], domain="local")]
-    (found,) = read(model(nodes, [COND, X], functions=functions, opsets=OPSETS), tmp_path)
-    assert found.place == "function:local::f0#0"
-    assert found.status == "dispatched"
 
 
 def nested(depth, nodes):
@@ -271,25 +50,171 @@ def nested(depth, nodes):
     return nodes
 
 
-def test_bodies_in_bodies_have_a_depth_that_onnx_sees(tmp_path):
-    where = [node("Where", ["c", "s", "s"], ["t"])]
-    (found,) = read(model(nested(25, where), [COND, X, K, TRIPS]), tmp_path)
-    assert (found.cond_shape, found.status) == (("batch", 1), "dispatched")
-    assert found.place.count("Loop.body") == 25
-    inside = function("deep", nested(16, where), ("c", "x", "k", "trips"), ("t",))
-    call = node("deep", ["c", "x", "k", "trips"], ["t"], domain="local")
-    made = model(nested(16, [call]), [COND, X, K, TRIPS], functions=[inside], opsets=OPSETS)
-    (found,) = read(made, tmp_path)
-    assert (found.cond_shape, found.status) == (None, "dispatched")
+def function(name, nodes, inputs=("m", "v"), outputs=("o",), **parts):
+    imports = [helper.make_opsetid(*each) for each in OPSETS.items()]
+    return helper.make_function("local", name, inputs, outputs, nodes, imports, **parts)
 
 
-def test_functions_in_functions_have_a_depth_that_onnx_sees(tmp_path):
-    functions = [function("f0", MASKED.node)]
-    for i in range(1, 2000):
-        functions.append(function(f"f{i}", [node(f"f{i - 1}", ["m", "v"], ["o"], domain="local")]))
+def call(name, inputs, out, **attributes):
+    return node(name, inputs, [out], domain="local", **attributes)
+
+
+def reshaped(size):
+    """A branch of a size that it says in tensors of the same names as the other one."""
     nodes = [
-        node("f1999", ["c", "x"], ["y"], domain="local"),
-        node("Where", ["c", "x", "x"], ["z"]),
+        node("Constant", [], ["n"], value_ints=[size]),
+        node("Constant", [], ["four"], value_ints=[4]),
+        node("Concat", ["n", "four"], ["sizes"], axis=0),
+        node("Reshape", ["z", "sizes"], ["y"]),
+        where("c", "y", "y", "out"),
     ]
-    outer, inner = read(model(nodes, [COND, X], functions=functions, opsets=OPSETS), tmp_path)
-    assert (outer.status, inner.status) == ("compiled", "dispatched")
+    return graph(nodes, [], "out")
+
+
+def along(axis):
+    inner = node("Concat", ["v", "v"], ["w"])
+    reference = inner.attribute.add(name="axis", ref_attr_name=axis)
+    reference.type = onnx.AttributeProto.INT
+    return function("both", [inner, where("m", "w", "w", "o")], attributes=[axis])
+
+
+def numbers(name, number):
+    return graph([node("Constant", [], [name], value_floats=[number, number])], [], name)
+
+
+SAME = graph([node("Identity", ["x"], ["out"])], [], "out")
+UNFIT = graph([where("m", "x", "x", "out")], [], "out")
+WIDER = graph([node("Concat", ["x", "x"], ["out"], axis=1)], [], "out")
+NEGATED = graph([node("Neg", ["x"], ["z"]), where("c", "z", "x", "out")], [], "out")
+UNFIT_LOOP = graph([loop([where("m", "s", "s", "t")], "t")], [], "end")
+CHOICE = [either(numbers("then", 1.0), numbers("else", 2.0), "v"), where("flags", "v", "v", "o")]
+FLAGS, FIXED = (
+    numpy_helper.from_array(np.ones(shape, bool), name) for shape, name in ((2, "flags"), ((), "k"))
+)
+ROW, ROWS = tensor("row", "float32", None), [tensor("s", "float32", None)]
+SCANNED = graph(
+    [where("m", "s", "row", "t"), node("Identity", ["t"], ["u"])], [*ROWS, ROW], "t", "u"
+)
+NEGATED_ROWS = graph([node("Neg", ["row"], ["u"])], [ROW], "u")
+WHERES = [where("m", "v", "v", "o")]
+MASKED = function("masked", WHERES)
+OF_16 = helper.make_function(
+    "local", "masked", ["m", "v"], ["o"], WHERES, [helper.make_opsetid("", 16)]
+)
+CALLED = [call("masked", ["c", "x"], "y")]
+OTHERS = [tensor("c5", "bool", ["batch", 1]), tensor("x5", "float32", ["batch", 5])]
+DEEP = function("deep", nested(16, [where("c", "s", "s", "t")]), ("c", "x", "k", "trips"), ("t",))
+CHAIN = [function("f0", WHERES)]
+CHAIN += [function(f"f{k}", [call(f"f{k - 1}", ["m", "v"], "o")]) for k in range(1, 2000)]
+DOUBLING = [function("f0", WHERES)]  # each calls the one before twice
+DOUBLING += [
+    function(f"f{k}", [call(f"f{k - 1}", ["m", "v"], "a"), call(f"f{k - 1}", ["m", "a"], "o")])
+    for k in range(1, 31)
+]
+COMPILED, DISPATCHED, FOLDED = ({"status": each} for each in ("compiled", "dispatched", "folded"))
+OF_INPUT = {"then_shape": BATCH, "cond_producer": "graph input"}
+READ = {
+    "branches see the tensors around them": (
+        [node("Neg", ["x"], ["y"]),
+         either(graph([where("c", "x", "y", "out")], [], "out"), NEGATED, "both"),
+         where("c", "both", "x", "end")],
+        [COND, X, K], {},
+        OF_INPUT | {"place": "graph/1:If.else_branch#1"},
+        {"place": "graph/1:If.then_branch#0", "then_shape": BATCH},
+        OF_INPUT | {"place": "graph#2"}),
+    "branches that differ leave a size open": (
+        [either(SAME, WIDER, "both"), where("c", "both", "x", "end")], [COND, X, K], {},
+        DISPATCHED | {"then_shape": OPEN}),
+    # TorchScript exports both branches of a test of the rank, and one does not fit.
+    "branch that cannot run": ([either(UNFIT, SAME, "end")], [MASK, X, K], {},
+        DISPATCHED | {"place": "graph/0:If.then_branch#0"}),
+    # A loop is taken to run, but not where the branch around it does not.
+    "loop inside a branch that cannot run": (
+        [either(UNFIT_LOOP, graph([node("Identity", ["x"], ["end"])], [], "end"), "both")],
+        [MASK, *LOOP_INPUTS[1:]], {},
+        DISPATCHED | {"place": "graph/0:If.then_branch/0:Loop.body#1"}),
+    # It may change from trip to trip.
+    "state of a loop": (
+        [loop([where("c", "s", "x", "t")], "t"), where("c", "end", "x", "o")], LOOP_INPUTS, {},
+        DISPATCHED | {
+            "place": "graph/0:Loop.body#1", "cond_shape": ("batch", 1), "then_shape": None,
+            "else_shape": BATCH, "dtype": "float32"},
+        {"then_shape": None}),
+    # ONNX's inference would take the values of the first one for those of the second.
+    "tensors of one name in two bodies": (
+        [either(reshaped(2), reshaped(3), "end")],
+        [tensor("z", "float32", ["n"]), tensor("c", "bool", [1, 1]), K], {},
+        {"place": "graph/0:If.else_branch#4", "then_shape": (3, 4)},
+        {"place": "graph/0:If.then_branch#4", "then_shape": (2, 4)}),
+    "body of a scan sees one row": (
+        [node("Scan", ["first", "x"], ["end", "rows"], body=SCANNED, num_scan_inputs=1),
+         where("k", "rows", "x", "o")],
+        [tensor("m", "bool", [4]), tensor("first", "float32", [4]), X, K], {},
+        {"place": "graph/0:Scan.body#0", "then_shape": (4,)}, {"then_shape": BATCH}),
+    "scan along another axis has its length of rows": (
+        [node("Scan", ["x"], ["r"], body=NEGATED_ROWS, num_scan_inputs=1, scan_input_axes=[1]),
+         where("k", "r", "r", "o")], [X, K], {}, {"then_shape": (4, "batch")}),
+    "constant that the call chooses": (CHOICE, [K], {"initializer": [FLAGS]}, COMPILED),
+    "constant that the file chooses": (CHOICE, [], {"initializer": [FLAGS, FIXED]}, FOLDED),
+    "function sees what it is called with": (
+        [*CALLED, where("c", "y", "x", "o")], [COND, X], {"functions": [MASKED]},
+        COMPILED | {"place": "graph#1", "cond_shape": ("batch", 1), "then_shape": BATCH},
+        COMPILED | {
+            "place": "function:local::masked#0", "cond_shape": ("batch", 1), "then_shape": BATCH,
+            "cond_producer": "function input"}),
+    "function of two shapes": (
+        [*CALLED, call("masked", ["c5", "x5"], "z")], [COND, X, *OTHERS], {"functions": [MASKED]},
+        DISPATCHED | {"cond_shape": ("batch", 1), "then_shape": OPEN}),
+    "function of two ranks": (
+        [*CALLED, call("masked", ["k", "x"], "z")], [COND, X, K], {"functions": [MASKED]},
+        DISPATCHED | {"cond_shape": None}),
+    "function that is never called": (
+        [node("Neg", ["x"], ["o"])], [X], {"functions": [MASKED]}, DISPATCHED),
+    "function of another opset": (CALLED, [COND, X], {"functions": [OF_16]},
+        COMPILED | {"op": "Where-16", "then_shape": BATCH}),
+    # ONNX's inference knows one version of its operators in a model.
+    "behind a function of another opset": (
+        [*CALLED, where("c", "y", "y", "z")], [COND, X], {"functions": [OF_16]},
+        DISPATCHED | {"place": "graph#1"}, COMPILED),
+    "attribute of the call": (
+        [call("both", ["c", "x"], "y", along=1)], [COND, X], {"functions": [along("along")]},
+        {"then_shape": ("batch", 8)}),
+    "bodies of a depth that ONNX sees": (
+        nested(25, [where("c", "s", "s", "t")]), LOOP_INPUTS, {},
+        DISPATCHED | {
+            "cond_shape": ("batch", 1),
+            "place": "graph/0:Loop.body" + "/1:Loop.body" * 24 + "#1"}),
+    "bodies of a depth that it does not see": (
+        nested(16, [call("deep", ["c", "x", "k", "trips"], "t")]), LOOP_INPUTS,
+        {"functions": [DEEP]}, DISPATCHED | {"cond_shape": None}),
+    "functions of a depth that it does not see": (
+        [call("f1999", ["c", "x"], "y"), where("c", "x", "x", "z")], [COND, X],
+        {"functions": CHAIN}, COMPILED, DISPATCHED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READ)
+def test_bodies_and_functions_are_read_as_they_run(tmp_path, case):
+    nodes, inputs, parts, *expected = READ[case]
+    check(read(model(nodes, inputs, opsets=OPSETS, **parts), tmp_path), *expected)
+
+
+def test_functions_called_a_billion_times_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(flat, "MOST_STEPS", 1000)
+    made = model([call("f30", ["c", "x"], "y")], [COND, X], functions=DOUBLING, opsets=OPSETS)
+    check(read(made, tmp_path), DISPATCHED | {"place": "function:local::f0#0"})
+
+
+AGAIN = function("again", [call("again", ["m", "v"], "o")])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "functions", "said"),
+    [
+        ([where("m", "x", "x", "out")], [], "graph#0"),  # which surely runs
+        ([call("again", ["m", "x"], "y")], [AGAIN], "calls itself"),
+    ],
+)
+def test_node_that_runs_and_cannot_is_an_error(tmp_path, nodes, functions, said):
+    with pytest.raises(ModelError, match=said):
+        read(model(nodes, [MASK, X], functions=functions, opsets=OPSETS), tmp_path)
