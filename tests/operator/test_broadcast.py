@@ -1,5 +1,6 @@
 """The four broadcast rules, against NumPy and the corners of the specifications."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_select import Workload
 from te_select.errors import BroadcastError, SelectError
 from te_select.operator.broadcast import (
     MAX_RANK,
@@ -85,21 +85,10 @@ def test_axes_move_every_operand_as_numpy_broadcasts_it(shapes: Any, rule: str) 
     if result(*shapes, rule) is None:
         return
     found = broadcast(*shapes, rule)
-    for shape, axes in zip(
-        shapes, (found.cond_axes, found.then_axes, found.else_axes), strict=True
-    ):
+    every = (found.cond_axes, found.then_axes, found.else_axes)
+    for shape, axes in zip(shapes, every, strict=True):
         expected = np.broadcast_to(np.arange(int(np.prod(shape))).reshape(shape), found.out_shape)
         np.testing.assert_array_equal(moved_along(shape, axes, found.out_shape), expected)
-
-
-@given(related_shapes(), st.sampled_from(["numpy", "multidirectional"]))
-def test_operand_stays_only_where_its_extent_is_one(shapes: Any, rule: str) -> None:
-    if result(*shapes, rule) is None:
-        return
-    found = broadcast(*shapes, rule)
-    for shape, axes in zip(
-        shapes, (found.cond_axes, found.then_axes, found.else_axes), strict=True
-    ):
         assert [axis is None for axis in axes] == [dim == 1 for dim in shape]
 
 
@@ -133,31 +122,43 @@ def test_equal_shapes_combine_under_every_rule(shape: Shape, rule: str) -> None:
     assert result(shape, shape, shape, rule) == shape
 
 
-@pytest.mark.parametrize(
-    ("shapes", "out"),
-    [
-        (((3,), (1, 3), (0, 1)), (0, 3)),
-        (((1,), (0,), (1,)), (0,)),
-        (((0, 1), (1, 2), (1, 1)), (0, 2)),
-    ],
-)
-def test_zero_against_one_is_zero(shapes: tuple[Shape, Shape, Shape], out: Shape) -> None:
-    assert result(*shapes, "multidirectional") == out
+BOTH = ("numpy", "multidirectional")
+COMBINED = [  # rules, their axis, shapes of cond, then and else, and out or None
+    (BOTH[1:], -1, ((3,), (1, 3), (0, 1)), (0, 3)),
+    (BOTH[1:], -1, ((1,), (0,), (1,)), (0,)),
+    (BOTH[1:], -1, ((0, 1), (1, 2), (1, 1)), (0, 2)),
+    (RULES, -1, ((1,), (0,), (3,)), None),
+    (BOTH[1:], -1, ((3, 1), (2,), (2,)), (3, 2)),  # the highest rank need not carry the shape
+    *((BOTH[1:], -1, (cond, (1,), ()), cond) for cond in ((5,), (2, 1), (0,))),
+    *((BOTH[:1], -1, (cond, (1,), ()), None) for cond in ((5,), (2, 1), (0,))),
+    (["none"], -1, ((1,), (), ()), None),
+    (["none"], -1, ((1,), (1, 1), (1,)), None),
+    (["pdpd"], 0, ((2,), (2,), (2, 4)), None),
+    (["pdpd"], 0, ((2, 4), (2,), (2,)), None),
+    (["pdpd"], 0, ((2,), (2, 4), (2,)), (2, 4)),
+    (["pdpd"], 3, ((), (2, 3, 4, 5), (5, 1)), None),  # trailing ones are kept
+    (["pdpd"], -1, ((), (2, 3, 4, 5), (3, 1)), None),
+    (["pdpd"], 1, ((1, 1), (2, 3), ()), None),  # an overrun is one even by ones
+    (["pdpd"], 1, ((), (2, 3), (1, 1)), None),
+    (["pdpd"], -1, ((1,), (2, 1), (0,)), (2, 0)),
+    (["pdpd"], -1, ((0,), (2, 1), (1,)), (2, 0)),
+    (["pdpd"], -1, ((1,), (2, 3), (0,)), None),
+    (["pdpd"], -1, ((2,), (1,), (1,)), None),
+    *((["pdpd"], axis, ((1,), (2, 3), (1,)), None) for axis in (-2, 3, 100)),
+    (["pdpd"], 2, ((), (2, 3), ()), (2, 3)),  # a scalar may start at the end
+    (RULES, -1, (("n", 4),) * 3, ("n", 4)),
+    (BOTH, -1, (("n",), ("m",), ("n",)), None),
+    (BOTH, -1, ((3,), ("n",), ("n",)), None),
+    (BOTH, -1, ((0,), ("n",), ("n",)), None),
+    (BOTH, -1, ((1,), ("n",), (1,)), ("n",)),
+    (BOTH[1:], -1, (("n",), (1,), (1,)), ("n",)),
+    (BOTH[:1], -1, (("n",), (1,), (1,)), None),
+]
 
 
-@pytest.mark.parametrize("rule", ["none", "numpy", "pdpd", "multidirectional"])
-def test_zero_against_three_is_refused(rule: str) -> None:
-    assert result((1,), (0,), (3,), rule) is None
-
-
-def test_highest_rank_need_not_carry_the_shape() -> None:
-    assert result((3, 1), (2,), (2,), "multidirectional") == (3, 2)
-
-
-@pytest.mark.parametrize("cond", [(5,), (2, 1), (0,)])
-def test_cond_alone_widens_under_multidirectional_only(cond: Shape) -> None:
-    assert result(cond, (1,), (), "multidirectional") == cond
-    assert result(cond, (1,), (), "numpy") is None
+@pytest.mark.parametrize(("rules", "axis", "shapes", "out"), COMBINED)
+def test_corners_of_the_rules(rules: Any, axis: int, shapes: Any, out: Shape | None) -> None:
+    assert [result(*shapes, rule, axis) for rule in rules] == [out] * len(rules)
 
 
 @pytest.mark.parametrize(
@@ -177,133 +178,46 @@ def test_cond_that_no_rule_takes_is_told_of_none(cond: Shape) -> None:
     assert "multidirectional" not in str(refused.value)
 
 
-def test_none_compares_ranks() -> None:
-    assert result((1,), (), (), "none") is None
-    assert result((1,), (1, 1), (1,), "none") is None
-
-
-def test_pdpd_base_is_then() -> None:
-    assert result((2,), (2,), (2, 4), "pdpd", 0) is None
-    assert result((2, 4), (2,), (2,), "pdpd", 0) is None
-    assert result((2,), (2, 4), (2,), "pdpd", 0) == (2, 4)
-
-
 def test_pdpd_axis_minus_one_is_resolved_for_each_input() -> None:
     found = broadcast((5,), (2, 3, 4, 5), (4, 5), "pdpd")
     assert (found.cond_axes, found.else_axes) == ((3,), (2, 3))
+    assert broadcast((), (2, 3, 4, 5), (4, 1), "pdpd").else_axes == (2, None)
 
 
-def test_pdpd_keeps_trailing_ones() -> None:
-    assert result((), (2, 3, 4, 5), (5, 1), "pdpd", 3) is None
-    assert broadcast((), (2, 3, 4, 5), (4, 1), "pdpd", -1).else_axes == (2, None)
-    assert result((), (2, 3, 4, 5), (3, 1), "pdpd", -1) is None
+NO_AXIS, NO_DIM = (True, np.True_, 1.0, "1", None, 65, -65), (-1, 1.0, 2.5, None, True, np.True_)
+REFUSED = [
+    *((parse_axis, (axis,), "is not -1 or an axis of then") for axis in NO_AXIS),
+    *((broadcast, ((2,), (2,), (2,), rule, 0), "has no axis") for rule in ("none", *BOTH)),
+    *(
+        (broadcast, ((), (), (), rule), ", ".join(RULES))
+        for rule in ("", "NUMPY", None, "two-step")
+    ),
+    *(
+        (parse_shape, ((2, dim), "then"), f"then.*{re.escape(repr(dim))}")
+        for dim in (*NO_DIM, "", "1n", "a b", "é", b"n")
+    ),
+    *((parse_shape, (shape, "cond"), "cond") for shape in ("23", b"23", 3, None)),
+    (parse_shape, ((1,) * (MAX_RANK + 1), "cond"), f"at most {MAX_RANK}"),
+    (parse_shape, ((2**28, 2**29), "cond"), r"2\^57"),
+    (broadcast, ((2**28, 1), (1, 2**29), (), "multidirectional"), r"2\^57"),
+    # Strides are products of the other extents; they overflow even if one extent is 0.
+    (parse_shape, ((0, 2**40, 2**40), "cond"), r"2\^57"),
+    (broadcast, ((0, 2**40, 1), (1, 2**40), (2**40, 1), "multidirectional"), r"out .* 2\^57"),
+    (broadcast, ((), (2, 3), (4,), "numpy"), r"then \[2,3\] and else_ \[4\].*axis -1 is 3"),
+    *((broadcast, ((2, *n), n, n, "pdpd"), f"within rank {len(n)}$") for n in ((3,), (3, 3))),
+]
 
 
-@pytest.mark.parametrize(("cond", "else_"), [((1, 1), ()), ((), (1, 1))])
-def test_pdpd_overrun_is_refused_even_by_ones(cond: Shape, else_: Shape) -> None:
-    assert result(cond, (2, 3), else_, "pdpd", 1) is None
+@pytest.mark.parametrize(("function", "given", "said"), REFUSED)
+def test_refusal_names_what_is_wrong(function: Any, given: Any, said: str) -> None:
+    with pytest.raises(BroadcastError, match=said) as error:
+        function(*given)
+    assert isinstance(error.value, SelectError) and isinstance(error.value, ValueError)
 
 
-def test_pdpd_then_of_one_gives_way_to_zero() -> None:
-    assert result((1,), (2, 1), (0,), "pdpd") == (2, 0)
-    assert result((0,), (2, 1), (1,), "pdpd") == (2, 0)
-    assert result((1,), (2, 3), (0,), "pdpd") is None
-    assert result((2,), (1,), (1,), "pdpd") is None
-
-
-@pytest.mark.parametrize("axis", [-2, 3, 100])
-def test_pdpd_axis_outside_the_base_is_refused(axis: int) -> None:
-    assert result((1,), (2, 3), (1,), "pdpd", axis) is None
-
-
-def test_pdpd_scalar_may_start_at_the_end() -> None:
-    assert result((), (2, 3), (), "pdpd", 2) == (2, 3)
-
-
-@pytest.mark.parametrize("axis", [True, np.True_, 1.0, "1", None, 65, -65])
-def test_axis_must_be_an_int(axis: Any) -> None:
-    with pytest.raises(BroadcastError, match="is not -1 or an axis of then"):
-        parse_axis(axis)
-
-
-@pytest.mark.parametrize("rule", ["none", "numpy", "multidirectional"])
-def test_axis_belongs_to_pdpd(rule: str) -> None:
-    with pytest.raises(BroadcastError, match="has no axis"):
-        broadcast((2,), (2,), (2,), rule, 0)
-
-
-@pytest.mark.parametrize("rule", ["", "NUMPY", None, "two-step"])
-def test_unknown_rule_is_refused_and_the_known_are_listed(rule: Any) -> None:
-    with pytest.raises(BroadcastError, match="none, numpy, pdpd, multidirectional"):
-        broadcast((), (), (), rule)
-
-
-def test_name_equals_itself_and_nothing_else() -> None:
-    for rule in RULES:
-        assert result(("n", 4), ("n", 4), ("n", 4), rule) == ("n", 4)
-    assert result(("n",), ("m",), ("n",), "numpy") is None
-    assert result((3,), ("n",), ("n",), "numpy") is None
-    assert result((0,), ("n",), ("n",), "multidirectional") is None
-
-
-def test_name_meets_the_literal_one() -> None:
-    assert result((1,), ("n",), (1,), "numpy") == ("n",)
-    assert result(("n",), (1,), (1,), "multidirectional") == ("n",)
-    assert result(("n",), (1,), (1,), "numpy") is None
-
-
-@pytest.mark.parametrize("dim", [-1, 1.0, 2.5, None, True, np.True_, "", "1n", "a b", "é", b"n"])
-def test_malformed_dim_is_refused_by_name_and_value(dim: Any) -> None:
-    with pytest.raises(BroadcastError, match="then") as error:
-        parse_shape((2, dim), "then")
-    assert repr(dim) in str(error.value)
-
-
-@pytest.mark.parametrize("shape", ["23", b"23", 3, None])
-def test_shape_must_be_a_sequence_of_dims(shape: Any) -> None:
-    with pytest.raises(BroadcastError, match="cond"):
-        parse_shape(shape, "cond")
-
-
-def test_dims_become_plain_ints() -> None:
+def test_dims_become_plain_ints_up_to_the_limits() -> None:
     dims = parse_shape(np.array([2, 3], np.uint8), "cond")
     assert dims == (2, 3)
     assert {type(dim) for dim in dims} == {int}
-
-
-def test_rank_is_limited_and_said() -> None:
     assert len(parse_shape((1,) * MAX_RANK, "cond")) == MAX_RANK
-    with pytest.raises(BroadcastError, match=f"at most {MAX_RANK}"):
-        parse_shape((1,) * (MAX_RANK + 1), "cond")
-
-
-def test_number_of_elements_is_limited() -> None:
     assert parse_shape((2**56,), "cond") == (2**56,)
-    with pytest.raises(BroadcastError, match=r"2\^57"):
-        parse_shape((2**28, 2**29), "cond")
-    with pytest.raises(BroadcastError, match=r"2\^57"):
-        broadcast((2**28, 1), (1, 2**29), (), "multidirectional")
-
-
-def test_empty_shape_of_huge_extents_is_limited_too() -> None:
-    """Strides are products of the other extents; they overflow even if one extent is 0."""
-    with pytest.raises(BroadcastError, match=r"2\^57"):
-        parse_shape((0, 2**40, 2**40), "cond")
-    with pytest.raises(BroadcastError, match=r"out .* 2\^57"):
-        broadcast((0, 2**40, 1), (1, 2**40), (2**40, 1), "multidirectional")
-
-
-def test_message_shows_both_shapes_and_the_axis() -> None:
-    with pytest.raises(
-        BroadcastError, match=r"then \[2,3\] and else_ \[4\].*axis -1 is 3"
-    ) as error:
-        broadcast((), (2, 3), (4,), "numpy")
-    assert isinstance(error.value, SelectError)
-    assert isinstance(error.value, ValueError)
-
-
-@pytest.mark.parametrize("rank", [1, 2])
-def test_operand_of_too_many_axes_is_told_the_rank(rank: int) -> None:
-    then = (3,) * rank
-    with pytest.raises(BroadcastError, match=f"it must lie within rank {rank}$"):
-        Workload((2, *then), then, then, "float32", "pdpd")
