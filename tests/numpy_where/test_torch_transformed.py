@@ -2,7 +2,6 @@
 
 import warnings
 
-import numpy as np
 import pytest
 
 import te_select
@@ -13,6 +12,8 @@ from te_select.torch import where  # noqa: E402
 
 OUT = torch.ops.te_select.where.out
 COND, ONES, ZEROS = torch.tensor([True, False]), torch.ones(2), torch.zeros(2)
+X = torch.tensor([2.0, 3.0])
+FUNCTIONS = pytest.mark.parametrize("function", [where, te_select.where])
 
 
 @pytest.fixture(autouse=True)
@@ -25,9 +26,9 @@ def torchs_out(cond, x, y, *, out):
 
 
 def outcome(function, *arguments):
-    """The result of a call, or the type and the beginning of the text of its error."""
+    """The result of a call as a list, or the type and the beginning of the text of its error."""
     try:
-        return function(*arguments)
+        return function(*arguments).tolist()
     except Exception as error:
         return type(error).__name__, str(error)[:60]
 
@@ -59,25 +60,94 @@ def writes_a_constant(into):
     return function
 
 
+SELECTING = {
+    "powers": lambda select: lambda x: select(COND, x**3, x**2),
+    "a row": lambda select: lambda x: select(COND, x * x, ONES),
+    "a number": lambda select: lambda x: select(x > 2, x * x, 0.0),
+    "its element": lambda select: lambda x: select(x > 2, x, x[..., 0]),
+    "a complex number": lambda select: lambda x: select(COND, 1j, x).abs(),
+}
+
+
+def summed(f):
+    return lambda x: f(x).sum()
+
+
+def tangent(f):
+    return lambda x: torch.func.jvp(f, (x,), (ONES,))[1]
+
+
+jacrev, jacfwd, vmap = torch.func.jacrev, torch.func.jacfwd, torch.func.vmap
 TRANSFORMED = {
-    "grad": lambda f: torch.func.grad(f)(ONES),
-    "jacrev": lambda f: torch.func.jacrev(f)(ONES),
-    "jacfwd": lambda f: torch.func.jacfwd(f)(ONES),
-    "jvp": lambda f: torch.stack(torch.func.jvp(f, (ONES,), (ONES,))),
-    "vjp": lambda f: torch.func.vjp(f, ONES)[1](torch.tensor(1.0))[0],
-    "grad of grad": lambda f: torch.func.grad(lambda x: torch.func.grad(f)(x).sum())(ONES),
+    "grad": lambda f: torch.func.grad(summed(f))(X),
+    "jacrev": lambda f: jacrev(f)(X),
+    "jacfwd": lambda f: jacfwd(f)(X),
+    "jvp": lambda f: torch.stack(torch.func.jvp(f, (X,), (ONES,))),
+    "vjp": lambda f: torch.func.vjp(summed(f), X)[1](torch.tensor(1.0))[0],
+    "grad of grad": lambda f: torch.func.grad(summed(torch.func.grad(summed(f))))(X),
+    "hessian": lambda f: torch.func.hessian(f)(X),
+    "jvp of jvp": lambda f: tangent(tangent(f))(X),
+    "jvp of grad": lambda f: tangent(torch.func.grad(summed(f)))(X),
+    "jacfwd of jacfwd": lambda f: jacfwd(jacfwd(f))(X),
+    "jacrev of jacfwd": lambda f: jacrev(jacfwd(f))(X),
+    "three times jacfwd": lambda f: jacfwd(jacfwd(jacfwd(f)))(X),
+    "vmap of jvp": lambda f: vmap(tangent(f))(torch.stack([X, X])),
+    "vmap of grad": lambda f: vmap(torch.func.grad(summed(f)))(torch.stack([X, -X])),
 }
 
 
 @pytest.mark.parametrize("name", TRANSFORMED)
 @pytest.mark.parametrize("make", [writes_x, overwrites_x, writes_a_constant])
 def test_out_cuts_no_gradient_within_a_transformation(name, make):
-    expected = outcome(TRANSFORMED[name], make(torchs_out))
-    found = outcome(TRANSFORMED[name], make(OUT))
-    if isinstance(expected, tuple):
-        assert found == expected
-    else:
-        assert torch.equal(found, expected)
+    transform = TRANSFORMED[name]
+    assert outcome(transform, make(OUT)) == outcome(transform, make(torchs_out))
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+@FUNCTIONS
+def test_transformations_are_torchs(name, function):
+    for make in SELECTING.values():
+        found, expected = (outcome(TRANSFORMED[name], make(f)) for f in (function, torch.where))
+        assert found == expected and isinstance(found, list)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+@FUNCTIONS
+def test_gradient_of_half_beside_a_complex_number(function):
+    def transformed(select):
+        f = torch.func.grad(lambda y: select(torch.tensor(False), 1j, y).abs())
+        return vmap(f)(X.half())
+
+    assert torch.equal(transformed(function), transformed(torch.where))
+
+
+@FUNCTIONS
+def test_vmap_along_any_axis_is_torchs(function):
+    batch = torch.randn(5, 4, 3)
+    for dim in (0, 1, 2):
+        ours, theirs = (
+            vmap(lambda a, f=f: f(a > 0, a, a[0]), in_dims=dim)(batch)
+            for f in (function, torch.where)
+        )
+        assert torch.equal(ours, theirs)
+
+
+@FUNCTIONS
+def test_gradients(function):
+    cond, check = torch.rand(3, 4) > 0.5, torch.autograd.gradcheck
+    x, y = (torch.randn(n, dtype=torch.double, requires_grad=True) for n in ((3, 4), 4))
+    assert check(lambda x, y: function(cond, x, y), (x, y), check_forward_ad=True)
+    assert check(lambda x, y: function(cond, x, y), (x, y), check_batched_grad=True)
+    assert check(lambda x: function(cond, x, 0.0), (x,))
+    assert torch.autograd.gradgradcheck(lambda x, y: function(cond, x, y), (x, y))
+
+
+def test_what_was_not_selected_gives_no_nan():
+    x = torch.tensor([torch.inf, torch.nan, 1.0], requires_grad=True)
+    cond = torch.tensor([False, False, True])
+    grad = torch.tensor([torch.inf, torch.nan, 1.0])
+    (found,) = torch.autograd.grad(where(cond, x, torch.zeros(3)), x, grad)
+    assert found.tolist() == [0.0, 0.0, 1.0]
 
 
 def test_out_is_written_where_nothing_is_recorded():
@@ -89,23 +159,33 @@ def test_out_is_written_where_nothing_is_recorded():
     assert out.tolist() == [1, 0] and out._version == before + 1
 
 
-@pytest.mark.parametrize("function", [where, te_select.where])
-def test_complex_number_beside_a_real_tensor_in_two_modes(function):
-    def transformed(select):
-        f = torch.func.grad(lambda y: select(COND, 1j, y).abs().sum())
-        return torch.func.jvp(f, (torch.tensor([3.0, 4.0]),), (ONES,))
+@pytest.mark.parametrize("opaque", [False, True])
+def test_compile_and_export(opaque):
+    def f(cond, x, y):
+        return where(cond, x * 2, y, opaque=opaque) + where(cond, x, 0.5, opaque=opaque)
 
-    assert all(map(torch.equal, transformed(function), transformed(torch.where)))
+    def operands(n):
+        return torch.rand(n, 4) > 0.5, torch.randn(n, 4), torch.randn(4)
 
+    compiled = torch.compile(f, fullgraph=True, dynamic=True, backend="aot_eager")
+    for n in (3, 7, 9):
+        cond, x, y = operands(n)
+        x.requires_grad_()
+        found = compiled(cond, x, y)
+        assert torch.equal(found, torch.where(cond, x * 2, y) + torch.where(cond, x, 0.5))
+        found.sum().backward()
+        assert torch.equal(x.grad, torch.where(cond, 3.0, 0.0))
 
-@pytest.mark.filterwarnings("ignore:ComplexHalf")
-@pytest.mark.parametrize("function", [where, te_select.where])
-def test_gradient_of_half_beside_a_complex_number(function):
-    def transformed(select):
-        f = torch.func.grad(lambda y: select(torch.tensor(False), 1j, y).abs())
-        return torch.func.vmap(f)(torch.tensor([3.0, 4.0], dtype=torch.half))
+    class Module(torch.nn.Module):
+        def forward(self, cond, x, y):
+            return f(cond, x, y)
 
-    assert torch.equal(transformed(function), transformed(torch.where))
+    rows = torch.export.Dim("rows", min=2)
+    dims = ({0: rows}, {0: rows}, None)
+    program = torch.export.export(Module(), operands(3), dynamic_shapes=dims)
+    assert ("te_select.where" in str(program.graph)) is opaque
+    given = operands(8)
+    assert torch.equal(program.module()(*given), f(*given))
 
 
 @pytest.mark.parametrize("side", [0.0, 2, ONES, torch.ones(2, dtype=torch.double)])
@@ -138,12 +218,13 @@ def test_compile_takes_out_and_cond_alone():
         assert alone(COND).tolist() == [1]
 
 
-def test_the_attribute_calls_as_the_object_does():
-    cond = np.array([True, False])
-    assert te_select.where.__call__(cond, 1, 2).tolist() == [1, 2]
-    out = np.zeros(2, np.int64)
-    assert te_select.where.__call__(cond, 1, 2, out=out) is out
-    assert te_select.where.__call__(cond)[0].tolist() == [0]
+def test_symbolic_trace_records_the_call():
+    import torch.fx
+
+    traced = torch.fx.symbolic_trace(lambda a, b: te_select.where(a > 0, b, 1.0))
+    a = torch.tensor([1.0, -1.0])
+    assert traced(a, a).tolist() == [1.0, 1.0]
+    assert traced(-a, a).tolist() == [1.0, -1.0]
 
 
 def test_tensor_that_has_escaped_from_vmap_is_torchs_error():
