@@ -111,7 +111,8 @@ def linked(
     places: Mapping[Workload, str] | None = None,
 ) -> None:
     """Link objects to a library, as a build does."""
-    link_stub(link.stub_source(entries, levels, places), objects, link.CPU, described, path)
+    half = link.CPU if places is None else link.FAMILY
+    link_stub(link.stub_source(entries, levels, places=places), objects, half, described, path)
 
 
 def entry(workload: Workload, i: int = 0, bytes_per_thread: int = 0) -> link.KernelEntry:
