@@ -14,8 +14,10 @@ import tvm_ffi
 from tvm import IRModule, s_tir, tirx
 
 from te_select.operator.access import AccessPattern
-from te_select.schedules.annotations import ANNOTATION, KNOB, PATTERN
 
+ANNOTATION = "te_select.span"
+PATTERN = "te_select.pattern"
+KNOB = "te_select.knob."  # followed by the name of the knob
 _Config = TypeVar("_Config")
 
 

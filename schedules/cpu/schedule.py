@@ -45,7 +45,7 @@ from te_select.schedules.cpu.config import (
 )
 from te_select.schedules.cpu.defaults import default_config
 from te_select.schedules.cpu.span import Span
-from te_select.schedules.variant import Expression, Variant
+from te_select.schedules.seam import Expression, Variant
 
 # TVM takes seconds to simplify the indices of six fused loops with names, and minutes for forty.
 FUSED_LOOPS = 4

@@ -39,7 +39,7 @@ from te_select.operator.access import AccessPattern
 from te_select.schedules import knobs, leaf
 from te_select.schedules.cuda.span import Span, moves
 from te_select.schedules.knobs import knob
-from te_select.schedules.variant import Variant
+from te_select.schedules.seam import Variant
 
 THREADS = (128, 256, 512, 1024)
 VECTORS = (1, 2, 4, 8)

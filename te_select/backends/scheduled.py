@@ -11,7 +11,7 @@ from tvm import tirx
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, c_name
-from te_select.schedules.variant import Variant
+from te_select.schedules.seam import Variant
 
 
 @dataclass(frozen=True)

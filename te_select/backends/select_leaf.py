@@ -17,7 +17,7 @@ from tvm import ir, s_tir, tirx
 from te_select.errors import SelectError
 from te_select.operator.access import STAYS, AccessPattern, Step
 from te_select.operator.broadcast import Dim
-from te_select.schedules.annotations import ANNOTATION
+from te_select.schedules.leaf import ANNOTATION
 
 CONDITION = "uint8"
 CARRIED = ("uint8", "uint16", "uint32", "uint64")

@@ -8,9 +8,9 @@ import tvm_ffi
 from tvm import ir, sym, tirx
 
 from te_select.dlight.legalized import loads_of
-from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.statements import statements
+from te_select.schedules.leaf import ANNOTATION
 
 _REINTERPRET = ir.Op.get("tirx.reinterpret")
 # TVM's FP8StorageLegalize refuses a reinterpret whose operand is a pointer.

@@ -92,7 +92,7 @@ def _checked(out: Any, cond: Any, x: Any, y: Any) -> Explanation:
     found = explain(cond, x, y)
     if not found.left:
         one = np.empty((), np.result_type(*numpy_rules.as_sides(x, y)))
-        numpy_rules.check_out(out, np.broadcast_to(one, np.broadcast(cond, x, y).shape))
+        tensor_libraries.check_out(out, np.broadcast_to(one, np.broadcast(cond, x, y).shape))
     return found
 
 
@@ -100,9 +100,8 @@ def _of_objects(*given: Any) -> Explanation:
     """A call with objects of which arrays are made, or with tensors."""
     *inputs, out = given
     if (of := tensor_libraries.find(given)) is not None:
-        library = of.__module__.rpartition(".")[2].removeprefix("of_").partition("_")[0]
-        return Explanation(left=f"tensors of {library}")
-    if any(map(numpy_rules.has_own_rule, inputs)):
+        return Explanation(left=f"tensors of {of.__name__.removeprefix('of_')}")
+    if any(map(tensor_libraries.has_own_rule, inputs)):
         return Explanation(left="kind of operand")
     cond, x, y = numpy_rules.as_sides(*inputs)
     return _with(explain(cond, x, y, out), "arrays are made of the operands")

@@ -10,6 +10,7 @@ import numpy as np
 from te_select.errors import caught
 from te_select.numpy_where import bits, tensor_libraries
 from te_select.numpy_where.kernels import library
+from te_select.numpy_where.tensor_libraries import check_out
 from te_select.operator import family
 from te_select.runtime.call.extension import extension
 
@@ -19,7 +20,6 @@ pieces: Counter[str] = Counter()
 """How many ``calls`` and ``large_calls`` kernels have served as pieces of others."""
 PIECE = 1 << 14  # elements, which stay in the cache
 NUMBERS = (int, float, complex)
-_NO_RULES = (None, np.ndarray.__array_function__)
 
 Array = np.ndarray[Any, Any]
 
@@ -67,12 +67,6 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
     return _promoted(*args) if reason == "promotion" else _leave(reason)
 
 
-def has_own_rule(value: Any) -> bool:
-    """Whether NumPy calls the ``__array_function__`` of the value's type."""
-    kind = type(value)
-    return kind is not np.ndarray and getattr(kind, "__array_function__", None) not in _NO_RULES
-
-
 def _leave(reason: str) -> Any:
     left[reason] += 1
     return NotImplemented
@@ -97,22 +91,6 @@ def check_array(out: Any) -> None:
     """Refuse an out that is no array of NumPy."""
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; expected an array")
-
-
-def check_out(out: Any, result: Any) -> None:
-    """Compare out with the result that is to be copied to it, an array of the same library.
-
-    Raises
-    ------
-    TypeError
-        If out has another element type.
-    ValueError
-        If out has another shape.
-    """
-    if np.dtype(out.dtype) != np.dtype(result.dtype):
-        raise TypeError(f"out has element type {out.dtype}; expected {result.dtype}")
-    if out.shape != result.shape:
-        raise ValueError(f"out has shape {out.shape}; expected {result.shape}")
 
 
 def _promoted(cond: Any, *sides: Any) -> Any:

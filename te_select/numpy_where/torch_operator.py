@@ -20,7 +20,7 @@ from te_select.numpy_where.torch_kernels import (
     is_recorded,
 )
 
-__all__ = ["common_call", "in_kind", "where"]
+__all__ = ["common_call", "of_torch", "where"]
 
 _functorch = torch._C._functorch
 _library = torch.library.Library("te_select", "DEF")
@@ -76,7 +76,7 @@ def where(cond: Any, x: Any, y: Any, *, out: Any = None, opaque: bool = False) -
     return _operator(cond, _tensor(x, y), _tensor(y, x))
 
 
-def in_kind(*args: Any, out: Any = None) -> Any:
+def of_torch(*args: Any, out: Any = None) -> Any:
     """Do a call of `te_select.where` with tensors as torch.where does.
 
     Parameters

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.numpy_where import chain, in_place
+from te_select.numpy_where import numpy_functions
 from te_select.verify.guarded import READ, Guarded, protect
 from tests.support import where_calls as calls
 from tests.support.where_calls import outcome
@@ -58,7 +58,7 @@ def memory_of(array):
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8", "c16", "M8[s]", "S3"])
 def test_kernels_serve_arrays_of_one_type(dtype, monkeypatch):
     for name in ("copyto", "putmask"):
-        monkeypatch.setattr(in_place, f"numpy_{name}", None)
+        monkeypatch.setattr(numpy_functions, f"numpy_{name}", None)
     rng = np.random.default_rng(0)
     x, y = (calls.filled(rng, (30, 50), np.dtype(dtype)) for _ in range(2))
     mask = calls.filled(rng, (30, 50), np.dtype(bool))
@@ -89,7 +89,7 @@ def test_numbers_and_elements_on_each_other_are_numpys(name):
 @pytest.mark.parametrize("end", [0, 1])
 @pytest.mark.parametrize("size", [7, 63, 1001, 40_005])
 def test_nothing_beside_the_operands_is_touched(end, size, monkeypatch):
-    monkeypatch.setattr(chain, "BLOCK", 4096)
+    monkeypatch.setattr(numpy_functions, "BLOCK", 4096)
     rng = np.random.default_rng(size)
     held = [Guarded((size,), np.dtype(each)) for each in ("?", "?", "f4", "f4", "f4")]
     for each in held:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import tvm
 
 from te_select.backends import limits
 from te_select.backends.c_compiler import link_stub
-from te_select.backends.cpu import link, listing, lowering, objects
+from te_select.backends.cpu import link, lowering, objects
 from te_select.backends.cpu.target import CpuTarget
 from te_select.backends.scheduled import Scheduled, symbol
 from te_select.operator.access import access_pattern
@@ -21,6 +22,10 @@ from te_select.runtime.artifact.fields import Component
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.decisions import Decisions
+
+_NOTES = (".loc", ".file", ".cfi_")
+_SECTION = re.compile(r"\s+\.(?:section\s+(\S+?)(?:,|\s|$)|text\b|data\b|bss\b)")
+_LABEL = re.compile(r"(\.L(?:tmp|func_begin|func_end)\d+):")
 
 
 def build(
@@ -117,7 +122,21 @@ def source(one: Scheduled, target: CpuTarget, form: str) -> str:
         module = lowering.build(lowered, target.tvm)
     if form == "llvm":
         return str(module.inspect_source("ll"))
-    return listing.without_notes(str(module.inspect_source("asm")))
+    return without_notes(str(module.inspect_source("asm")))
+
+
+def without_notes(assembly: str) -> str:
+    """Assembly for people: without debug sections, line numbers, and labels only for these."""
+    lines, debug = [], False
+    for line in assembly.splitlines():
+        if found := _SECTION.match(line):
+            debug = (found[1] or "").strip('"').startswith(".debug_")
+        if not debug and not line.lstrip().startswith(_NOTES):
+            lines.append(line)
+    text = "\n".join(lines)
+    used = set(re.findall(r"\.L(?:tmp|func_begin|func_end)\d+(?!\d|:)", text))
+    kept = (line for line in lines if not (label := _LABEL.match(line)) or label[1] in used)
+    return "\n".join(kept) + "\n"
 
 
 def device() -> str:

@@ -10,10 +10,12 @@ import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from te_select.backends.cuda import nvcc, nvrtc
+from te_select.backends.programs import first_line
 from te_select.errors import TargetError, ToolchainError
+from te_select.runtime.call.cuda import driver
 
 Compiler = Literal["nvcc", "nvrtc"]
 _ARCH = re.compile(r"sm_(\d{2,3})")
@@ -137,3 +139,23 @@ def sass(cubin: bytes) -> str:
 def number(arch: str) -> int:
     """The number of an arch, by which archs are ordered."""
     return int(arch.removeprefix("sm_"))
+
+
+def environment() -> dict[str, dict[str, Any]]:
+    """The sections ``toolchains`` and ``gpus``; without a GPU, the reason."""
+    return {"toolchains": {"cuda_compiler": describe()}, "gpus": _gpus()}
+
+
+def _gpus() -> dict[str, str | None]:
+    """CUDA devices by number, and the driver's version; or why there are none."""
+    try:
+        found = driver.devices()
+    except driver.CudaError as error:
+        return {"none": str(error)}
+    described = {
+        f"device {device.index}": f"{device.name}, {device.arch}, {device.memory / 2**30:.0f} GiB, "
+        f"L2 {device.l2 / 2**20:.0f} MiB"
+        for device in found
+    }
+    query = ("--query-gpu=driver_version", "--format=csv,noheader")
+    return {**described, "driver": first_line("nvidia-smi", *query)}

@@ -15,9 +15,9 @@ from te_select.compiler import build
 from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
-from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
+from te_select.schedules.leaf import ANNOTATION
 from tests.support import strategies as s
 from tests.support.cases import the_others_slow
 

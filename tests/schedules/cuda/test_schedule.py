@@ -10,10 +10,10 @@ from te_select import Workload
 from te_select.backends.cuda.lowering import translation_unit
 from te_select.errors import SelectError
 from te_select.operator.access import STAYS, access_pattern
-from te_select.schedules.annotations import ANNOTATION
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda import span as spans
 from te_select.schedules.cuda.span import Span
+from te_select.schedules.leaf import ANNOTATION
 from tests.support.cuda_emulation import lowered, scheduled
 
 BIG = 1 << 25

@@ -9,7 +9,7 @@ from typing import Any
 
 from te_select.operator.access import AccessPattern
 from te_select.schedules import leaf
-from te_select.schedules.variant import Variant
+from te_select.schedules.seam import Variant
 
 UNROLLS = (1, 4)
 
