@@ -10,8 +10,9 @@ import pytest
 import te_select
 from te_select import notices
 from te_select.cli.verbs import app
+from te_select.compiler import family
 from te_select.errors import ToolchainError
-from te_select.numpy_where.kernels import building, library
+from te_select.numpy_where.kernels import library
 
 
 class Terminal(io.StringIO):
@@ -99,7 +100,7 @@ def test_where_shows_what_it_builds(part, words, monkeypatch, tmp_path):
         built.append(sys.stderr.getvalue())
         raise ToolchainError("there is no compiler")
 
-    monkeypatch.setattr(building, "image", image)
+    monkeypatch.setattr(family, "build_family", image)
     monkeypatch.setattr(library, "PREBUILT", tmp_path / "none")
     for name in ("_loaded", "_failed"):
         monkeypatch.setattr(library, name, set())

@@ -334,7 +334,7 @@ def test_shell_starts_without_the_packages_that_build() -> None:
 
 
 def test_help_of_the_runtime_lists_its_own_verbs() -> None:
-    hidden = {"te_select.compiler": None}
+    hidden = {"te_select.tuning": None, "te_select.compiler.build": None}
     script = f"import sys; sys.modules.update({hidden!r}); from te_select.cli import main; main()"
 
     def shown(*words: str) -> str:
