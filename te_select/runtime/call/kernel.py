@@ -5,17 +5,21 @@ from __future__ import annotations
 import abc
 import ctypes
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from te_select import kinds
-from te_select.errors import ArgumentError, ArtifactError
+from te_select.errors import ArgumentError, ArtifactError, SelectError, caught
 from te_select.operator.broadcast import Shape, shown
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
+from te_select.runtime.call import operands, raised
+from te_select.runtime.call.operands import HOST, Device, Operand, Output
+from te_select.runtime.call.torch_state import STATE as torch_state
+from te_select.runtime.call.torch_state import check_unwatched
 
 FORCED_LEVEL = "TE_SELECT_LEVEL"
 """The level that a library of several takes, instead of the best that the machine runs."""
@@ -219,6 +223,35 @@ class Kernel(abc.ABC):
     def __repr__(self) -> str:
         """The workload, the target and where the config comes from."""
         return f"Kernel({self.workload}, target {self.target!r}, {self.origin})"
+
+    def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
+        """Check the operands one by one, and call with views or copies of them."""
+        values = {"cond": cond, "then": then, "else_": else_, "out": out}
+        torch_state.find()
+        check_unwatched(values)
+        try:
+            device = self._device(values.values())
+            shapes = (*self._shapes, self._out_shape)
+            inputs, output = operands.prepared(values, self._element, shapes, device)
+        except SelectError:
+            raise
+        except caught(Exception) as error:  # of the operands' libraries, or for lack of memory
+            raise raised.of_operands(error) from error
+        try:
+            self._run(inputs, output, device)
+            return output.finish()
+        except caught(TypeError, ValueError) as error:
+            if not raised.is_refusal(error):
+                raise
+            raise ArgumentError(str(error)) from error
+
+    def _device(self, _values: Collection[Any]) -> Device:
+        """Where the kernel runs that is called with these values."""
+        return HOST
+
+    def _run(self, inputs: list[Operand], output: Output, _device: Device) -> None:
+        """Call the kernel with operands of the right form."""
+        self._bits(*(each.value for each in inputs), output.value)
 
     def _shape_of(self, cond: Any, then: Any, else_: Any) -> tuple[int, ...]:
         """Shape of the output for these inputs."""

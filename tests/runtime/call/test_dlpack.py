@@ -98,7 +98,7 @@ class Fresh:
 
 def test_view_keeps_what_only_the_capsule_keeps():
     value = Fresh()
-    view = operands.describe(value, "then", ELEMENT_TYPES["float32"], (3, 4), {}).view
+    view = operands.describe(value, "then", ELEMENT_TYPES["float32"], (3, 4), {}).value
     assert value.memory() is not None
     assert view.tobytes() == THEN.tobytes()
     del view

@@ -10,20 +10,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tvm_ffi
 
-from te_select.errors import ArgumentError, ArtifactError, SelectError, caught
+from te_select.errors import ArgumentError, ArtifactError, caught
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
-from te_select.runtime.call import capture, jax_memory, operands, outputs, raised
+from te_select.runtime.call import capture, jax_memory, raised
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.runtime.call.cpu.profile import EXPECTED, Profile, problem_of_threads
 from te_select.runtime.call.extension import empty, extension
 from te_select.runtime.call.kernel import FORCED_LEVEL, Kernel
 from te_select.runtime.call.torch_state import STATE as torch_state
-from te_select.runtime.call.torch_state import check_unwatched
 
 # Every call looks these up, and a name of the module is found faster than an attribute.
 _ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, empty, sys.modules
@@ -226,77 +224,3 @@ class CpuKernel(Kernel):
             "stores_past_the_cache": bool(found & 2),
             "looks_at_cond": bool(found & 1),
         }
-
-    def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
-        """Check the operands one by one, and call with views or copies of them."""
-        torch_state.find()
-        check_unwatched({"cond": cond, "then": then, "else_": else_, "out": out})
-        try:
-            inputs, target, finish = self._prepare(cond, then, else_, out)
-            views, direct = _compact(inputs, target)
-            written = target if direct else np.empty(target.shape, target.dtype)
-        except SelectError:
-            raise
-        except caught(
-            Exception
-        ) as error:  # from NumPy or the operands' libraries, or for lack of memory
-            raise raised.of_operands(error) from error
-        try:
-            self._bits(*views, written)
-        except caught(TypeError, ValueError) as error:
-            if not raised.is_refusal(error):
-                raise
-            raise ArgumentError(str(error)) from error
-        if not direct:
-            target[...] = written
-        return finish()
-
-    def _prepare(
-        self, cond: Any, then: Any, else_: Any, out: Any
-    ) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any], Callable[[], Any]]:
-        """Views of the inputs and of the output, and a function that returns the call's result."""
-        element = self._element
-        types = (operands.BOOL, element, element)
-        sizes: dict[str, int] = {}
-        views = [
-            operands.describe(value, name, kind, shape, sizes).view
-            for value, name, kind, shape in zip(
-                (cond, then, else_), ("cond", "then", "else_"), types, self._shapes, strict=True
-            )
-        ]
-        if out is None:
-            inputs = (then, else_, cond)
-            like = next((value for value in inputs if not operands.is_scalar(value)), None)
-            extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self._out_shape)
-            new, finish = outputs.allocate(like, element, extents)
-            return views, operands.describe(new, "out", element, extents, sizes).view, finish
-        if operands.is_scalar(out):
-            raise ArgumentError(
-                f"out is the scalar {shown(out)}; expected a tensor that can be written"
-            )
-        target = operands.describe(out, "out", element, self._out_shape, sizes)
-        outputs.check_writable(target, out)
-
-        def finish_given() -> Any:
-            outputs.mark_written(out)
-            return out
-
-        return views, target.view, finish_given
-
-
-def _compact(
-    inputs: list[npt.NDArray[Any]], target: npt.NDArray[Any]
-) -> tuple[list[npt.NDArray[Any]], bool]:
-    """Inputs as compact memory, and whether the kernel can write to the target itself."""
-    direct = target.flags.c_contiguous
-    views: list[npt.NDArray[Any]] = []
-    for view in inputs:
-        if not view.flags.c_contiguous:
-            views.append(view.copy(order="C"))
-            continue
-        if np.may_share_memory(view, target) and (
-            not views or not outputs.is_same_memory(view, target)
-        ):
-            direct = False  # only then and else may be out itself, and cond comes first
-        views.append(view)
-    return views, direct

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Collection
 from typing import Any
 
 import tvm_ffi
 
-from te_select.errors import ArgumentError, ArtifactError, SelectError, caught
-from te_select.operator.broadcast import shown
-from te_select.runtime.call import operands, outputs, raised
+from te_select.errors import ArtifactError, caught
+from te_select.runtime.call import operands, raised
 from te_select.runtime.call.cuda import driver
-from te_select.runtime.call.cuda import operands as device_operands
-from te_select.runtime.call.cuda import outputs as device_outputs
+from te_select.runtime.call.cuda.device import CudaDevice
 from te_select.runtime.call.cuda.driver import CudaError
-from te_select.runtime.call.cuda.operands import DeviceOperand
-from te_select.runtime.call.cuda.outputs import Output
 from te_select.runtime.call.kernel import Kernel
+from te_select.runtime.call.operands import ON_HOST, Device, Operand, Output
 from te_select.runtime.call.torch_state import STATE as torch_state
-from te_select.runtime.call.torch_state import check_unwatched
 
 _MOST_SCALARS = 64  # scalars kept as tensors; programs have few, and a loop over many must not grow
 
@@ -85,8 +82,7 @@ class CudaKernel(Kernel):
                     and not (out.requires_grad or out.is_neg() or out.is_conj())
                     and self._try(*inputs, out)
                 ):
-                    outputs.mark_written(out)
-                    return out
+                    return operands.marked_written(out)
         except caught(Exception) as error:
             if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
                 if hasattr(error, "__tvm_ffi_error__"):  # the driver's, or of the launch
@@ -127,7 +123,7 @@ class CudaKernel(Kernel):
         if tensor is None:
             element = self._element if k else operands.BOOL
             name = ("cond", "then", "else_")[k]
-            bits = operands.describe(value, name, element, self._shapes[k], {}).view
+            bits = operands.describe(value, name, element, self._shapes[k], {}).value
             dtype = getattr(torch, element.name)
             tensor = torch.from_numpy(bits.reshape(1).view("u1").copy()).view(dtype).reshape(())
             if len(kept) >= _MOST_SCALARS:
@@ -136,73 +132,25 @@ class CudaKernel(Kernel):
         return tensor
 
     def _adapt(self, cond: Any, then: Any, else_: Any, out: Any) -> Any:
-        """Check the operands one by one, and call with tensors of tvm-ffi or copies."""
-        values = (cond, then, else_)
-        check_unwatched({"cond": cond, "then": then, "else_": else_, "out": out})
         try:
-            stream = device_operands.current_stream((*values, out))
-            inputs, output, device = self._described(values, out, stream)
-        except SelectError:
-            raise
-        except caught(Exception) as error:  # an error of the operands' libraries, or no memory
-            raise raised.of_operands(error) from error
-        try:
-            self._launch(inputs, output, device, stream)
-            return output.finish()
+            return super()._adapt(cond, then, else_, out)
         except caught(CudaError, RuntimeError) as error:
             raise ArtifactError(str(error)) from error
-        except caught(Exception) as error:
-            if raised.is_refusal(error):
-                raise ArgumentError(str(error)) from error
-            raise
 
-    def _launch(
-        self, inputs: list[DeviceOperand], output: Output, device: int, stream: int
-    ) -> None:
-        libraries = {output.library, *(each.library for each in inputs)} - {"host", "dlpack"}
+    def _device(self, values: Collection[Any]) -> CudaDevice:
+        return CudaDevice(values)
+
+    def _run(self, inputs: list[Operand], output: Output, device: Device) -> None:
+        """Launch the kernel, on a stream behind whatever has made its operands."""
+        assert isinstance(device, CudaDevice)
+        libraries = {output.library, *(each.library for each in inputs)} - {ON_HOST, "dlpack"}
         mixed = len(libraries) > 1  # each library orders its work on streams of its own
         if mixed:
-            driver.synchronize(device)
-        with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", device), stream):
-            self._bits(*(operand.value for operand in inputs), output.value)
+            driver.synchronize(output.device)
+        stream = device.launched_on
+        with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", output.device), stream):
+            super()._run(inputs, output, device)
         if mixed:
-            driver.synchronize(device)
+            driver.synchronize(output.device)
         elif "jax" in libraries:
-            driver.synchronize(device, stream)
-
-    def _described(
-        self, values: tuple[Any, ...], out: Any, stream: int
-    ) -> tuple[list[DeviceOperand], Output, int]:
-        element = self._element
-        types = (operands.BOOL, element, element)
-        names = ("cond", "then", "else_")
-        sizes: dict[str, int] = {}
-        inputs = [
-            device_operands.describe(value, name, kind, shape, sizes, stream)
-            for value, name, kind, shape in zip(values, names, types, self._shapes, strict=True)
-        ]
-        there = [k for k in (1, 2, 0) if inputs[k].library != "host"]
-        if out is None:
-            if not there:
-                raise ArgumentError(
-                    "no operand is on a CUDA device, so out cannot be allocated; pass out"
-                )
-            like = there[0]
-            extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self._out_shape)
-            output = device_outputs.allocate(values[like], inputs[like], element, extents, stream)
-            device = inputs[like].device
-        else:
-            if operands.is_scalar(out):
-                raise ArgumentError(
-                    f"out is the scalar {shown(out)}; expected a tensor on a CUDA device"
-                )
-            target = device_operands.describe(out, "out", element, self._out_shape, sizes, stream)
-            output = device_outputs.given(out, target, inputs, element.width, stream)
-            device = target.device
-        for k in there:
-            if inputs[k].device != device:
-                raise ArgumentError(
-                    f"{names[k]} is on CUDA device {inputs[k].device}, and out on {device}; "
-                    "expected one device"
-                )
-        return inputs, output, device
+            driver.synchronize(output.device, stream)

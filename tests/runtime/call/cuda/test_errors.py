@@ -103,7 +103,7 @@ def test_two_devices_are_refused():
         k = cuda_standin.kernel(W)
         cond, then, else_ = data()
         mixed = (on_device(cond), on_device(then), on_device(else_, device=1))
-        with pytest.raises(ArgumentError, match=r"else_ is on CUDA device 1, and out on 0; .* one"):
+        with pytest.raises(ArgumentError, match=r"else_ is on CUDA device 1 and out on 0; .* one"):
             k(*mixed)
         with pytest.raises(ArgumentError, match="one device"):
             k(*(on_device(array) for array in (cond, then, else_)), out=empty_on_device(W, 1))

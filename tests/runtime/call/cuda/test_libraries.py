@@ -6,7 +6,7 @@ import pytest
 from te_select.errors import ArgumentError
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
-from te_select.runtime.call.cuda.operands import torch_bits
+from te_select.runtime.call.cuda.device import torch_bits
 from tests.support import cuda_libraries, cuda_standin
 from tests.support.cuda_libraries import STREAM, CupyArray, JaxArray
 from tests.support.cuda_standin import SHAPE, data, empty_on_device, read, running

@@ -1,0 +1,184 @@
+"""What differs in calls of CUDA kernels: their operands lie on a device, and stay there.
+
+Nothing here reads a tensor's memory. Operands of rank 0 may be in memory of the CPU; their values
+go with the launch.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import tvm_ffi
+
+from te_select.errors import ArgumentError
+from te_select.operator.dtypes import ElementType, numpy_dtype
+from te_select.runtime.call import dlpack, operands
+from te_select.runtime.call.cuda import driver
+from te_select.runtime.call.cuda.device_array import DeviceArray
+from te_select.runtime.call.operands import Device, Operand
+
+_DEFAULT_STREAM = 0
+_TORCH_BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
+
+
+class CudaDevice(Device):
+    """A CUDA device, on the current stream of the library whose tensors are passed."""
+
+    words, of_torch = "a CUDA device", "cuda"
+    of_dlpack = dlpack.CUDA_DEVICES
+    accepted = "a tensor on a CUDA device"
+    advice = ": pass torch.as_tensor({}, device='cuda')"
+
+    def __init__(self, values: Collection[Any]) -> None:
+        self.launched_on = _current_stream(values)
+        self.stream = self.launched_on or None  # handle 0 is None to DLPack
+
+    def library_of(self, value: Any) -> str:
+        """The library of a tensor on a device, or ``"dlpack"`` if it is none that we know."""
+        return _library_of(value)
+
+    def taken(self, found: Operand, given: Any, name: str, width: int) -> Any:
+        """See `Device.taken`; strided memory is copied by the operand's library."""
+        if found.library == "torch":
+            return torch_bits(found.value if name == "out" else found.value.contiguous(), width)
+        if name == "out" or _is_compact(found, width):
+            return tvm_ffi.from_dlpack(found.value)
+        if found.library != "cupy":
+            strides = tuple(stride // width for stride in found.strides)
+            raise ArgumentError(
+                f"{name} has strides {strides} for shape {found.shape}; expected compact row-major "
+                f"memory, for {type(given).__name__} cannot be copied here"
+            )
+        return self._handed_over(sys.modules["cupy"].ascontiguousarray(given))
+
+    def new(
+        self, like: Any, device: int, element: ElementType, shape: tuple[int, ...]
+    ) -> operands.New:
+        """See `Device.new`; a tensor of tvm-ffi if the input's library cannot allocate."""
+        if like is None:
+            raise ArgumentError(
+                "no operand is on a CUDA device, so out cannot be allocated; pass out"
+            )
+        library, dtype = _library_of(like), numpy_dtype(element.name)
+        if library == "cupy":
+            with like.device:
+                array = sys.modules["cupy"].empty(shape, dtype)
+            return array, lambda: array
+        if library == "jax":
+            # Nobody else has seen this array, so writing to it breaks no promise of JAX.
+            operands.check_jax_keeps(dtype, "a CUDA tensor of another library")
+            where = next(iter(like.devices()))
+            made = sys.modules["jax"].numpy.empty(shape, dtype, device=where)
+            return made, lambda: made
+        try:
+            memory = DeviceArray.empty(element, shape, device)
+        except driver.CudaError as error:
+            raise ArgumentError(
+                f"out, {math.prod(shape) * element.width} bytes on CUDA device {device}, "
+                f"cannot be allocated: {error}"
+            ) from error
+        tensor = tvm_ffi.from_dlpack(memory)
+        return tensor, lambda: tensor
+
+    def may_write(self, out: Operand, inputs: Sequence[Operand], width: int) -> bool:
+        """See `Device.may_write`."""
+        return _is_compact(out, width) and not any(
+            _overlaps(out, other, width, is_cond=k == 0) for k, other in enumerate(inputs)
+        )
+
+    def instead(self, out: Any, found: Operand, width: int) -> operands.New:
+        """See `Device.instead`."""
+        if found.library == "torch":
+            copied = sys.modules["torch"].empty(found.shape, dtype=out.dtype, device=out.device)
+            return torch_bits(copied, width), lambda: out.copy_(copied)
+        if found.library == "cupy":
+            with out.device:
+                made = sys.modules["cupy"].empty(found.shape, out.dtype)
+
+            def assign() -> Any:
+                out[...] = made
+                return out
+
+            return self._handed_over(made), assign
+        raise ArgumentError(
+            f"out has strides {found.strides} in bytes for shape {found.shape}, or overlaps an "
+            "input in part; expected compact memory of its own, or exactly that of then or else_"
+        )
+
+    def _handed_over(self, array: Any) -> Any:
+        """A compact CuPy array as a tensor of tvm-ffi."""
+        return tvm_ffi.from_dlpack(dlpack.read(array, self.of_dlpack, self.stream).owner)
+
+
+def _library_of(value: Any) -> str:
+    """The library of a tensor on a device, or ``"dlpack"`` if it is none that we know."""
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return "torch"
+    if jax is not None and isinstance(value, jax.Array):
+        return "jax"
+    return "cupy" if type(value).__module__.partition(".")[0] == "cupy" else "dlpack"
+
+
+def _current_stream(values: Collection[Any]) -> int:
+    """The current stream of the tensors' library, or else the stream that tvm-ffi was given."""
+    for value in values:
+        library = _library_of(value)
+        if library == "torch" and value.is_cuda:
+            stream: int = sys.modules["torch"].cuda.current_stream(value.device).cuda_stream
+            return stream
+        if library == "cupy":
+            with value.device:
+                pointer: int = sys.modules["cupy"].cuda.get_current_stream().ptr
+            return pointer
+    for value in values:
+        if hasattr(value, "__dlpack_device__"):
+            kind, index = (int(number) for number in value.__dlpack_device__())
+            if kind in dlpack.CUDA_DEVICES:
+                return int(tvm_ffi.get_raw_stream(tvm_ffi.device("cuda", index)) or 0)
+    return _DEFAULT_STREAM
+
+
+def torch_bits(tensor: Any, width: int) -> Any:
+    """A torch tensor as integers of its width, or as pairs of floats for a width of 16 bytes.
+
+    The kernel moves bits, and older versions of torch do not pass on all types by DLPack.
+    """
+    torch = sys.modules["torch"]
+    if width not in _TORCH_BITS:
+        return torch.view_as_real(tensor)
+    return tensor.view(getattr(torch, _TORCH_BITS[width]))
+
+
+def _is_compact(operand: Operand, width: int) -> bool:
+    """Whether a tensor is row-major without gaps; width is in bytes."""
+    step = width
+    for extent, stride in zip(reversed(operand.shape), reversed(operand.strides), strict=True):
+        if extent != 1 and stride != step:
+            return 0 in operand.shape
+        step *= extent
+    return True
+
+
+def _overlaps(out: Operand, other: Operand, width: int, *, is_cond: bool) -> bool:
+    """Whether an input shares memory with a compact out without being exactly the same elements."""
+    if other.library == operands.ON_HOST or other.device != out.device:
+        return False
+    if 0 in out.shape or 0 in other.shape:
+        return False
+    size = 1 if is_cond else width
+    reach = [
+        stride * (extent - 1) for stride, extent in zip(other.strides, other.shape, strict=True)
+    ]
+    here, there = out.address or 0, other.address or 0
+    begin = there + sum(min(step, 0) for step in reach)
+    end = there + sum(max(step, 0) for step in reach) + size
+    if end <= here or here + width * math.prod(out.shape) <= begin:
+        return False
+    # A strided input was copied, so the kernel does not read from out.
+    if not _is_compact(other, size):
+        return False
+    return is_cond or here != there or math.prod(other.shape) != math.prod(out.shape)
