@@ -18,7 +18,7 @@ import te_select.onnxruntime
 from te_select.timing.rounds import PAUSE, Timing, take_turns
 
 THREADS = 2
-ROWS = {  # shapes of cond, then and else, and how many times as fast ours is to be
+ROWS = {  # shapes of cond, then and else, and the speed-up that ours is to have
     "mask over heads": ((1, 1, 512, 512), (4, 12, 512, 512), (), 15.0),
     "contiguous 4 M": ((1 << 22,), (1 << 22,), (1 << 22,), 30.0),
     "rows of 63": ((65536, 1), (65536, 63), (65536, 63), 8.0),

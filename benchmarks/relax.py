@@ -1,8 +1,7 @@
 """Models that TVM compiles, with our kernels and without, in turns.
 
 Run ``TVM_NUM_THREADS=2 python benchmarks/relax.py`` on an idle machine, with as many threads as it
-has cores. TVM's own choice is half of them. Each figure says how many times as fast as the
-first way a model is: the median of rounds.
+has cores. TVM's own choice is half of them. Each figure is the median speed-up over the first way.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ ODD = (
 def against_default(
     workloads: Iterable[tuple[str, Workload, Mask]], logs: Path, *, tune: bool = False
 ) -> None:
-    """Print how many times as fast as the default each workload's kernel is."""
+    """Print the speed-up of each workload's kernel over the default."""
     ratios = []
     print(" times  default, tuned of the roof")
     for name, workload, mask in workloads:
@@ -128,14 +128,14 @@ def main() -> int:
     parser.add_argument("--only", default="*", help="a glob: only these of the suite")
     given = parser.parse_args()
     logs: Path = given.tuning_logs
-    print("times as fast as the default: tuned")
+    print("speed-up over the default: tuned")
     chosen = (each for each in DEFAULT if fnmatch.fnmatchcase(each.name, given.only))
     against_default(((each.name, each.workload, Mask()) for each in chosen), logs)
     if given.only == "*":
-        print("times as fast as the default: odd sizes, masks in blocks, tuned now")
+        print("speed-up over the default: odd sizes, masks in blocks, tuned now")
         odd = ((f"{workload} {mask.described()}", workload, mask) for workload, mask in ODD)
         against_default(odd, logs.with_name(f"{logs.name}-odd"), tune=True)
-        print("times as fast as the default: never tuned, the nearest record")
+        print("speed-up over the default: never tuned, the nearest record")
         against_default(((each.name, each, Mask()) for each in NEVER_TUNED), logs)
     return 0
 

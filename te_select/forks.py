@@ -3,7 +3,8 @@
 A forked child has all memory of its parent, but only the thread that forked. If another thread held
 a lock at that moment, the lock stays locked in the child for ever. Such locks belong to Python's
 imports, to TVM, to LLVM and to te-select. So a fork waits until no other thread is compiling. A
-compilation takes a tenth of a second. If the wait would be too long, the child refuses to compile.
+compilation takes a tenth of a second. If the wait takes too long, the fork goes ahead, and
+compiling in the child raises an error.
 
 What may crash is tried in a child, which may meet the locks of other libraries all the same. So it
 has a time limit.

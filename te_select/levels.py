@@ -1,7 +1,6 @@
 """The levels of x86-64, from which targets, texts, help and checks are made, and all triples.
 
-A row of a level may name features that no row named before. Then
-``runtime/c/cpu/cpu_features.c`` has to find out whether a CPU has them.
+If a level names a new feature, add its CPUID bit to ``runtime/c/cpu/cpu_features.c``.
 """
 
 from __future__ import annotations
@@ -9,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# On Emerald Rapids, rows of 12 bytes were 5 times as fast if they shared vectors; rows of 128 bytes
-# were no faster (docs/measurements.md, "Rows").
+# On Emerald Rapids, rows of 12 bytes that share vectors ran at 5x; rows of 128 bytes gained nothing
+# (docs/measurements.md, "Rows").
 SHORT_ROW_BYTES = 128
 
 
@@ -62,7 +61,7 @@ LEVELS = (
             "popcnt": "popcnt",
         },
     ),
-    # Two registers a vector: 1.03 times as fast as one, because whole lines are stored past the
+    # Two registers a vector: 1.03x the speed of one, because whole lines are stored past the
     # cache. Eight in flight instead of four were no faster (0.996), and twice the code. Both
     # figures are of the suite on Emerald Rapids.
     Level(

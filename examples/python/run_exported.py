@@ -59,7 +59,7 @@ def main(path: str) -> None:
         ("allocating", "np.where", new, numpy_new),
         ("with out= ", "np.copyto twice", into, into_numpy),
     ):
-        print(f"{what} {ours:6.2f} ms; {peer} {theirs:6.2f} ms, {theirs / ours:.1f} times as long")
+        print(f"{what} {ours:6.2f} ms; {peer} {theirs:6.2f} ms, {theirs / ours:.1f}x the time")
 
     if "tvm" in sys.modules:
         raise SystemExit("tvm was imported")

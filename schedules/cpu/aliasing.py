@@ -21,8 +21,8 @@ from tvm.tirx.script.builder import ir as T
 from te_select.schedules.cpu.vectors import Array, Expr, let
 
 COMPARED_BYTES = 4096  # many cores compare 12 bits of an address; Emerald Rapids compares 20
-LEAST_BYTES = 8192  # of out in a call; rows of 252 bytes took 1.2 times as long backwards
-PENDING_BYTES = 768  # out 512 bytes ahead took 1.1 times as long as backwards, 768 bytes 1.0
+LEAST_BYTES = 8192  # of out in a call; rows of 252 bytes took 1.2x the time backwards
+PENDING_BYTES = 768  # out 512 bytes ahead took 1.1x the time of backwards, 768 bytes 1.0x
 
 
 def backwards(allowed: Expr, out: Array, inputs: Sequence[Array], n: Expr, row_bytes: int) -> Expr:

@@ -42,8 +42,7 @@ class Isa:
     levels
         The levels of it, lowest first; at least one, which every CPU has.
     most_bytes
-        The most bytes of cond, then and else together that the registers hold in flight. Fewer
-        vectors are in flight if they would have more.
+        Register budget in bytes for cond, then and else. The unroll factor is lowered to fit.
     streams
         Whether stores past the cache can be faster.
     walks_backwards

@@ -33,9 +33,8 @@ from te_select.schedules.cpu.walk import BATCH_BYTES, STREAMED_BYTES, Walk, each
 
 _SIDES = ("then", "else_")
 _LINE_BYTES = 64
-# Of a side, between what is read and what is asked for. C code was fastest with 2 to 16 KB, for
-# rows of 64 bytes to 4 KB. Asking makes rows of 36 to 100 floats 1.07 to 1.22 times as fast. Both
-# are of Zen 3.
+# Prefetch distance in a side. C code was fastest with 2 to 16 KB, for rows of 64 bytes to 4 KB.
+# Prefetching makes rows of 36 to 100 floats 1.07-1.22x faster. Both on Zen 3.
 _AHEAD_BYTES = 8192
 _OfRow: TypeAlias = Callable[[Expr, int], Expr]  # from a first column and a number of lanes
 

@@ -50,8 +50,8 @@ from te_select.schedules.seam import Expression, Variant
 # TVM takes seconds to simplify the indices of six fused loops with names, and minutes for forty.
 FUSED_LOOPS = 4
 # Rows of a piece for threads if their length has a name. With 4096, [3000,64] ran on one thread;
-# with 256, [2^21,3] took 1.2 times as long (Emerald Rapids, float32). On one thread pieces only
-# cost: [33333,3] of float16 took 1.25 times as long with them (Zen 5).
+# with 256, [2^21,3] took 1.2x the time (Emerald Rapids, float32). On one thread pieces only cost:
+# [33333,3] of float16 took 1.25x the time with them (Zen 5).
 NAMED_ROWS = 512
 ENOUGH_TASKS = 256  # so many keep the cores of a large machine equally busy
 
@@ -65,8 +65,8 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
     ``"short_rows"``
         If the length of a row has a name: for calls whose rows are not long.
     ``"end_to_end"``
-        If rows are neither short nor long: for calls that store past the cache. Other calls are 1.4
-        to 1.8 times as fast with each row by itself (Emerald Rapids, output of 512 KB).
+        Rows of medium length, in calls that store past the cache. Calls that do not are 1.4-1.8x
+        faster row by row (Emerald Rapids, output of 512 KB), so they take ``""``.
     ``"small"``
         If dims have names: for calls that move so little that one thread does it in the caches.
     ``""``

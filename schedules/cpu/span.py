@@ -83,7 +83,7 @@ class Span:
 
     @property
     def in_flight(self) -> int:
-        """Vectors of elements that an iteration takes; short rows take one for each column."""
+        """Unroll factor: vectors per iteration; for short rows, groups of ``inner`` vectors."""
         return self.unroll if self.inner == 1 else 1
 
     @property

@@ -22,7 +22,7 @@ per vector, and no bytes.
 
 No constant here has been measured; each says from what it was reasoned. Little's law gives the
 bytes in flight: 4.3 TB/s for about 0.7 us is 3 MB, or 23 KB on each of the 132 SMs of an H200.
-Twice that is a margin for masks, whose sides are loaded only after cond has arrived.
+The defaults aim at twice that, because a masked side is loaded only after its cond.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def command(row: Row, options: Options) -> str:
 
 
 def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
-    """By peer, and for the best of each row: times as fast, and over how many rows."""
+    """By peer, and for the best of each row: the mean speed-up, and over how many rows."""
     ratios: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         for name, peer in (*zip(row.ranked, row.ranked, strict=True), ("best peer", row.best)):
@@ -176,7 +176,7 @@ def _notes(results: Results) -> Iterator[str]:
             "was slowed more than the rest: measure again on an idle machine"
         )
     for name, (times, count) in geometric_means(rows).items():
-        yield f"{times:6.2f} times as fast as {name} (geometric mean of {count} rows)"
+        yield f"{times:6.2f}x the speed of {name} (geometric mean of {count} rows)"
     for name, reason in results.absent.items():
         yield f"absent: {name}: {reason}"
     refused = Counter(name for row in rows for name in row.unsupported)

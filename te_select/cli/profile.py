@@ -72,7 +72,7 @@ def profile_command(
         "rounds": rounds,
         "comparisons": [asdict(each) for each in measured.comparisons],
         "notes": [
-            "ratio: how many times as fast it is with that choice; threads 0: all",
+            "ratio: the speed-up by that choice; threads 0: all",
             *(f"{doubt}; try --rounds {2 * rounds}" for doubt in measured.doubts),
         ],
     }

@@ -1,6 +1,6 @@
 """Booleans that pyarrow, polars and pandas store as bits, as arrays of NumPy.
 
-Their own ways to NumPy go value by value, which takes ten times as long as the Select itself.
+Their own ways to NumPy go value by value, which takes 10x the time of the Select itself.
 """
 
 from __future__ import annotations

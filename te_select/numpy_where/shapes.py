@@ -6,7 +6,7 @@ from __future__ import annotations
 def joined(first: tuple[int, ...], *others: tuple[int, ...]) -> tuple[int, ...] | None:
     """The shape to which shapes broadcast; None if they do not.
 
-    NumPy's function for this takes five times as long, and torch's ten times.
+    NumPy's function for this takes 5x the time, and torch's 10x.
     """
     shape = first
     for other in others:

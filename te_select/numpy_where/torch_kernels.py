@@ -19,7 +19,7 @@ _NUMBERS = (int, float, complex, bool)
 _WIDTHS = (1, 2, 4, 8, 16)
 
 STATE.find()
-# These functions are not public. The public ones take ten times as long.
+# These functions are private. The public ones take 10x the time.
 _tracing, _modes = torch._C._is_tracing, torch._C._len_torch_dispatch_stack
 _interpreters = torch._C._functorch.peek_interpreter_stack
 _forward_ad = torch.autograd.forward_ad

@@ -31,7 +31,7 @@ def reasons(busy: float, spread: float, gain: float = 1.0) -> str:
     spread
         How far the rounds of the last comparison lay apart, as `Timing.spread` says.
     gain
-        How many times as fast as the default the best config seemed; 1 if the default won.
+        Measured speed-up of the best config over the default; 1 if the default won.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def reasons(busy: float, spread: float, gain: float = 1.0) -> str:
     if spread > SPREAD:
         found.append(f"the rounds lay {spread:.0%} apart")
     if found and gain != 1:
-        found.append(f"a config that seemed {gain:.2f} times as fast is not recorded")
+        found.append(f"a config measured {gain:.2f}x faster is not recorded")
     return "; ".join(found)
 
 

@@ -80,7 +80,7 @@ class Entry:
 
     @property
     def gain(self) -> float:
-        """How many times as fast as the default it is."""
+        """Its speed-up over the default."""
         return float(self.session["default_seconds"]) / self.seconds
 
     @property

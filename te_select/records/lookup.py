@@ -1,4 +1,4 @@
-"""Finds the record for a workload: its own, else the nearest, else none. None that is unsure.
+"""Finds a workload's record: exact, else nearest, else none; unsure records are skipped.
 
 A record is near if all of these hold:
 

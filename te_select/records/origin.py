@@ -64,7 +64,7 @@ def outcome(seconds: float, session: Mapping[str, Any]) -> str:
     if seconds == default:  # times of two configs never agree to the last bit
         return f"the default was the best of {trials} configs{under}"
     gain = default / seconds
-    return f"{gain:.2f} times as fast as the default, the best of {trials} configs{under}"
+    return f"{gain:.2f}x the speed of the default, the best of {trials} configs{under}"
 
 
 def explain(place: str, workload: Workload, factor: float | None, found: str) -> str:

@@ -45,7 +45,7 @@ class Timing:
         return self.quantile(0.5)
 
     def ratio(self, other: Timing) -> float:
-        """Median over the rounds of ``other / self``: how many times as fast as ``other``."""
+        """Median over the rounds of ``other / self``: the speed-up over ``other``."""
         return self.ratios(other).median
 
     def ratios(self, other: Timing) -> Timing:

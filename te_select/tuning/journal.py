@@ -59,7 +59,7 @@ class Knob:
 
     @property
     def gain(self) -> float:
-        """How many times as fast the best config with another value is."""
+        """Speed-up of the best config with another value."""
         return self.seconds_without / self.seconds
 
 

@@ -64,7 +64,7 @@ class Record:
 
     @property
     def gain(self) -> float:
-        """How many times as fast as the default it is."""
+        """Its speed-up over the default."""
         return self.default_seconds / self.seconds
 
 

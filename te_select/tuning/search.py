@@ -36,7 +36,7 @@ from te_select.errors import ArgumentError
 from te_select.operator.definition import definition
 from te_select.tuning.space import SecondsOf, Space, Worth, one_by_one, pairs_of_machine
 
-GAIN = 1.01  # times as fast as the best; what promises less is not worth a trial
+GAIN = 1.01  # speed-up over the best; what promises less is not worth a trial
 BATCH = 16  # configs proposed at a time; evolution learns between batches
 POPULATION = 32  # configs; 64 took 1 s a batch, 32 half of it, and the best are among them (Zen 3)
 _GENERATIONS = 2

@@ -20,7 +20,7 @@ STEPS = (1, 2, 4, 8, 13, 32)
 HALF_VECTOR = 8  # bytes, of a GPU
 WIDEST_ALIGNED = 8  # bytes; a kernel for a GPU expects elements to be aligned to no more
 # Bytes that are moved until the rest of the places is left out: for large operands, so that
-# `verify` takes 1.4 times as long as with one place only.
+# `verify` takes 1.4x the time of one place only.
 MOVED_BYTES = 1 << 25
 ENDS = ("before", "behind")
 _ONE = np.uint8(1)

@@ -220,7 +220,7 @@ def test_what_the_table_leaves_out_is_said_under_it() -> None:
         "medians of 3 rounds in turns; caches cold, hot; the roof is the faster of a copy and a",
         "with the cost of launches, not from a CUDA graph: slow",
         "others were using 1.3 cores when this began",
-        "  1.75 times as fast as numpy (geometric mean of 2 rows)",
+        "  1.75x the speed of numpy (geometric mean of 2 rows)",
         "absent: missing: pip install it",
         "does not run 2 of 2 rows: picky: no such type",
         "WRONG: other: liar: out[0] is 0x1",

@@ -15,7 +15,7 @@ from te_select.operator.broadcast import RULES, broadcast, format_shape
 from tests.support.documents import PAGES, ROOT
 
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
-FIGURE = re.compile(r"(?<![-\w.^])(?:\d+\.\d+|\d{3,})(?!\w|\.\d)")
+FIGURE = re.compile(r"(?<![\w.^])(?<!\D-)(?:\d+\.\d+|\d{3,})(?=x\b|(?!\w|\.\d))")
 MEASURED = ("docs/measurements.md", "docs/targets.md", "docs/tuning.md", "docs/where.md")
 PICTURES = runpy.run_path(str(ROOT / "docs" / "tools" / "pictures.py"))
 

@@ -34,7 +34,7 @@ def test_named_extent_is_near_to_every_size():
     ("seconds", "session", "words"),
     [
         (1e-3, {"default_seconds": 2e-3, "trials": 9},
-         "2.00 times as fast as the default, the best of 9 configs"),
+         "2.00x the speed of the default, the best of 9 configs"),
         (1e-3, {"default_seconds": 1e-3, "trials": 9}, "the default was the best of 9 configs"),
         (1e-3, {"default_seconds": 1e-3, "trials": 9, "unsure": "noise"}, "unsure: noise"),
     ],

@@ -39,8 +39,7 @@ def default():
 def test_winner_beside_other_programs_is_not_recorded(run, tmp_path):
     record = run(busy=1.0)
     assert record.unsure == (
-        "other programs used 1.00 cores meanwhile; a config that seemed 2.00 times as fast is not "
-        "recorded"
+        "other programs used 1.00 cores meanwhile; a config measured 2.00x faster is not recorded"
     )
     assert (record.config, record.busy_cores) == (default(), 1.0)
     (entry,) = log.read(tmp_path / TARGET).entries

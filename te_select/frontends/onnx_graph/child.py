@@ -2,7 +2,7 @@
 
 ONNX's inference is C++ that a hostile model can crash, or have take all memory: of a vector it
 notes each element. So it runs here, within limits. Only onnx's extension is loaded, not the whole
-package, which takes eight times as long.
+package, which takes 8x the time.
 """
 
 import resource

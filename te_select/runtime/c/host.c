@@ -112,8 +112,7 @@ __attribute__((cold, noinline)) static int refuse_memory(const te_select_request
   }
   append_dims(given, t->ndim, strides, NULL);
   return te_select_fail(r, operand, "ValueError",
-                        "has strides %s for shape %s; expected compact row-major memory", given,
-                        shape);
+                        "has strides %s for shape %s; expected C-contiguous memory", given, shape);
 }
 
 static int check_shape(const te_select_request* r, int operand, const DLTensor* t, int pair,

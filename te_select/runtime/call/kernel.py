@@ -107,7 +107,7 @@ class Kernel(abc.ABC):
         self._element = workload.element
         self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
         self._out_shape = workload.out_shape
-        # None if NumPy cannot hand over the type itself: those arrays always go as bits.
+        # None for types that NumPy cannot export through DLPack (bfloat16): passed as raw bits.
         in_numpy = workload.element.in_numpy
         self._numpy_dtype = numpy_dtype(workload.dtype) if in_numpy else None
         self._is_complex = workload.dtype.startswith("complex")

@@ -33,7 +33,7 @@ class TorchState:
             return
         self.empty = torch.empty
         self.records = torch.is_grad_enabled
-        # These are not public, and ten times as fast as the public functions.
+        # These are private, and 10x faster than the public functions.
         self.mark_written = torch._C._increment_version
         self.is_tracing = torch._C._is_tracing
         self.active_modes = torch._C._len_torch_dispatch_stack

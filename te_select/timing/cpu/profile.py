@@ -42,8 +42,8 @@ MEGABYTE = 1 << 20
 SIZES = tuple(MEGABYTE << k for k in range(7))  # bytes of output, to 64 MB
 THREAD_SIZES = tuple(1 << k for k in range(15, 23))  # bytes moved, 32 KB to 4 MB
 BYTES_AN_ELEMENT = 13  # of float32: 4 each for then, else and out, and 1 for cond
-CLEAR = 1.03  # times as fast; less is noise
-STAYS = 1.05  # times as fast; a threshold for which less is lost next to it stays
+CLEAR = 1.03  # speed-up; less is noise
+STAYS = 1.05  # speed-up; a threshold for which less is lost next to it stays
 AHEAD = 64  # bytes; a vector's store
 SAMPLES = 4  # in a turn; the fastest counts. With one, a hypervisor moved ratios by 1.2, not 1.03
 STEPS = 4  # steps of a measurement, for its progress
@@ -69,7 +69,7 @@ VARIABLE = "TE_SELECT_PROFILE"
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many times as fast the second way is, at bytes moved, or of output if little is read."""
+    """Speed-up of the second way, at bytes moved, or at bytes of output if little is read."""
 
     decision: str
     threads: int
@@ -210,7 +210,7 @@ def crossover(ratio: Callable[[int], float], sizes: Sequence[int], current: int)
     Parameters
     ----------
     ratio
-        Measures how many times as fast the second way is at a size.
+        Measures the speed-up of the second way at a size.
     sizes
         The sizes that may be tried, in bytes, in growing order.
     current
@@ -293,7 +293,7 @@ class Bench:
     def compared(
         self, seen: tuple[str, int, int], kernel: tuple[Workload, Operands], ways: Ways, rounds: int
     ) -> float:
-        """How many times as fast the second of two ways is; ``seen`` begins its Comparison."""
+        """Speed-up of the second of two ways; ``seen`` begins its Comparison."""
         calls = {str(k): self.call(*kernel, way) for k, way in enumerate(ways)}
         one, two = take_turns(calls, rounds, samples=SAMPLES).values()
         self.seen.append(Comparison(*seen, two.ratio(one)))

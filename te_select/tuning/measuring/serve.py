@@ -30,7 +30,7 @@ def serve(folder: str, connection: Connection, module: str) -> None:
     files, which no candidate can help, it is ``{"fatal": reason}``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Workers pass only NumPy arrays. With torch, importing tvm_ffi took three times as long.
+    # Workers pass only NumPy arrays. With torch, importing tvm_ffi took 3x the time.
     with without_torch():
         worker = importlib.import_module(module).Worker()
         watcher = threading.Thread(target=_end_with_parent, args=(connection, folder), daemon=True)

@@ -10,11 +10,11 @@
 /* When a span looks at a block of cond first, and does not read a side that it does not select. */
 enum { TE_SELECT_SKIP_NEVER, TE_SELECT_SKIP_IN_RUNS, TE_SELECT_SKIP_ALWAYS };
 
-/* Stores go past the cache in calls that move at least this many bytes: stream_per_thread for each
- * thread, but no more than 5/4 of the last-level caches that these threads have, plus stream_per_l3
- * for each of these caches. Calls that read less than fill_reads bytes for each 100 that they write
- * are compared by the bytes of out with the second pair: their inputs do not displace the output from
- * the last-level cache, so plain stores are the faster ones up to larger outputs. */
+/* Stores go past the cache in calls that move at least
+ *   min(threads * stream_per_thread, 5/4 * l3 * caches) + caches * stream_per_l3
+ * bytes; `caches` is how many last-level caches the threads have. Calls that read less than
+ * fill_reads bytes for each 100 that they write compare the bytes of out with the second pair: their
+ * inputs do not displace the output from the L3, so plain stores win up to larger outputs. */
 typedef struct {
   int64_t stream_per_thread, stream_per_l3;
   int64_t fill_per_thread, fill_per_l3, fill_reads;

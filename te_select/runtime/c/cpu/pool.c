@@ -33,7 +33,7 @@ enum {
   HELPER_SPINS = 3000,      /* looks for a new job before a helper sleeps; some 100 us */
   CALLER_SPINS = 600,       /* looks for the end of others' tasks before the caller sleeps; 20 us */
   STACK_BYTES = 512 * 1024, /* of a helper; kernels need little, and the default is 8 MB */
-  PATIENCE = 2 /* an owner whose task takes this many times as long as ours has stopped */
+  PATIENCE = 2              /* an owner whose task takes this many times ours has stopped */
 };
 
 /* Every library defines this variable, and the process has it once: the dynamic linker merges

@@ -30,8 +30,8 @@ static inline void te_select_fence(void) {
 #endif
 }
 
-/* Where the share of a part begins, if things are shared among parts. Parts that follow each other
- * have their share, too: every thread begins with as many tasks, and so with as many things. */
+/* Where a part begins. Splits `things` evenly over `parts`; any run of consecutive parts gets an even
+ * share, too. */
 static inline int64_t te_select_share(int64_t things, int64_t part, int64_t parts) {
   return things / parts * part + things % parts * part / parts;
 }

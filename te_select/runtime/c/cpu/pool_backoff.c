@@ -5,9 +5,9 @@
  * Meanwhile the helpers have a policy under which the system does not stop other programs for them.
  * If they come at once, the cores are free again.
  *
- * If other threads called during a call that had helpers, a core is left to each of them for a while:
- * they run on it. Without this, two threads that met at a barrier after each call took 1.2 to 1.5
- * times as long (Zen 4, two cores, 2^16 to 2^20 elements).
+ * After concurrent calls, the pool uses one helper fewer per other caller for a while, so that each
+ * caller has a core. Without this, two threads that met at a barrier after each call took 1.2-1.5x the
+ * time (Zen 4, two cores, 2^16 to 2^20 elements).
  */
 #define _GNU_SOURCE
 #include "pool_backoff.h"

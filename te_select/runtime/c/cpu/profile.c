@@ -34,9 +34,9 @@ typedef struct {
  * figures are those of Emerald Rapids; of fills, the middle of three machines. */
 static const rule mesh = {
     .stream_l2 = 1000, .stream_l2_once = 400, .fill_l2 = 1200, .skip = 2, .backwards = 1};
-/* Other last-level caches are fast, and the reader of the output finds it there. How much of one a
- * call gets follows the threads, not the cache: a core brings in no more, and neighbours have the
- * rest. The figures are the middle of the three generations of AMD that were measured. */
+/* Other last-level caches are fast, and the reader of the output finds it there. A call's share of an
+ * L3 grows with its threads, not with the L3: one core can fill only so much, and other tenants use
+ * the rest. The figures are the middle of the three generations of AMD that were measured. */
 static const rule amd = {.stream_l3_each = 500, .fill_l3_each = 400, .skip = 1};
 static const rule intel = {.stream_l3_each = 500, .fill_l3_each = 400, .skip = 2, .backwards = 1};
 

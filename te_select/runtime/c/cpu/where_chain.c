@@ -4,7 +4,7 @@
 #include "where_plan.h"
 
 /* Of out: it stays in the first-level cache, where each step reads and writes it. Half and twice as
- * many are 1.1 times as slow (Emerald Rapids). */
+ * many take 1.1x the time (Emerald Rapids). */
 enum { BLOCK_BYTES = 1 << 14 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }

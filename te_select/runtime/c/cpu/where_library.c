@@ -98,7 +98,7 @@ static int take(const DLTensor* t, int operand, DLDataType type, int64_t* stride
   if (t->dtype.code != type.code || t->dtype.bits != type.bits || t->dtype.lanes != 1 ||
       type.bits % 8 || !type.bits || type.bits > 128) {
     return te_select_fail(&where, operand, "TypeError",
-                          "has another element type than out, or cond is no boolean");
+                          operand == TE_SELECT_COND ? "is not boolean" : "is not of out's type");
   }
   int64_t item = type.bits / 8, compact = item, reach = 0;
   int is_empty = 0;

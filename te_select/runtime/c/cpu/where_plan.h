@@ -8,7 +8,7 @@
 /* The same as in schedules/cpu/config.py and te_select/levels.py. */
 enum { TE_SELECT_LONG_ROW_BYTES = 1024, TE_SELECT_SHORT_ROW_BYTES = 128 };
 /* Rows below this are given to a kernel of rows, many at a time: as fast as a kernel of the very shape,
- * where rows of 1,264 bytes one by one took 1.2 to 1.4 times as long (Zen 5). */
+ * where rows of 1,264 bytes one by one took 1.2-1.4x the time (Zen 5). */
 enum { TE_SELECT_JOINED_ROW_BYTES = 4096 };
 enum { TE_SELECT_TILE_BYTES = 1 << 14 }; /* of one operand */
 /* Of a tile of 16 rows: a column of 4-byte elements is a cache line. */
