@@ -280,8 +280,8 @@ WHERE_PACKED = Door(
     {
         "shape": (ValueError, "does not broadcast to out|is larger than what the inputs"),
         "size": (ValueError, "does not broadcast to out"),
-        "type": (TypeError, "has another element type than out, or cond is no boolean"),
-        "lanes": (TypeError, "has another element type than out"),
+        "type": (TypeError, "is not of out.s type|is not boolean"),
+        "lanes": (TypeError, "is not of out.s type|is not boolean"),
         "overlap": _OVERLAP,
         "itself": _OVERLAP,
         "device": (ValueError, "is not in memory of the CPU"),

@@ -112,7 +112,8 @@ def linked(
 ) -> None:
     """Link objects to a library, as a build does."""
     half = link.CPU if places is None else link.FAMILY
-    link_stub(link.stub_source(entries, levels, places=places), objects, half, described, path)
+    source = link.stub_source(entries, levels, described.c_functions, places)
+    link_stub(source, objects, half, described, path)
 
 
 def entry(workload: Workload, i: int = 0, bytes_per_thread: int = 0) -> link.KernelEntry:
