@@ -1,4 +1,4 @@
-"""What a call tells a kernel: bits of its last argument, the same as in ``host_cpu.h``."""
+"""What a call tells a kernel: bits of its argument ``flags``."""
 
 STREAM = 1  # store past the cache
 SMALL = 2  # few bytes are moved: use one thread, and leave the output in the caches

@@ -12,8 +12,6 @@ from te_select.operator import family
 from te_select.operator.broadcast import count_of
 from te_select.runtime.call.extension import extension
 
-_MISSING_KERNEL = 1 << 8  # as where_call.h has it
-
 
 @dataclass(frozen=True)
 class Explanation:
@@ -76,7 +74,7 @@ def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
         return _of_two_types(cond, x, y)
     if reason != "none":
         return Explanation(left=reason)
-    missing, number = divmod(number, _MISSING_KERNEL)
+    missing, number = divmod(number, family.MISSING_KERNEL)
     kernel = "tiles" if by_tiles else family.name_of(number) or "fill"
     found = Explanation(kernel, threads, bool(past_cache))
     return _with(found, "row by row until that kernel is built") if missing else found

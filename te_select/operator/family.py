@@ -28,12 +28,14 @@ ROW_WIDTHS = WIDTHS[:-1]
 _ROWS = 27  # three operands that each move in one of three ways
 _TYPICAL_BYTES = 1 << 16  # of out: all operands stay in the second-level cache, as in most programs
 _TYPICAL_ROW = 25  # elements: neither short enough for a span of its own length, nor whole vectors
-_PLACES = [
+PLACES = [
     f"{table}[{number // count}][{number % count}]"
     for table, count in (("runs", 8), ("rows", _ROWS))
     for number in range(count * len(WIDTHS))
 ]
 """The places of ``te_select_where_kernels`` by the C half's numbers; not all have a kernel."""
+MISSING_KERNEL = 1 << 8
+"""What the C half adds to a number if a kernel of rows is missing that would be faster."""
 _TYPES = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 _WALKS: tuple[tuple[int | str, int | str], ...] = (("m", "n"), ("m", 1), (1, "n"))
 
@@ -90,7 +92,7 @@ def in_words(part: str) -> str:
 
 def part_of_missing_kernel(number: int) -> str:
     """The name of the part with the kernel of rows that the C half lacked in a call."""
-    return next(name for name, own in parts().items() if _PLACES[number] in own.values())
+    return next(name for name, own in parts().items() if PLACES[number] in own.values())
 
 
 def kernels() -> dict[str, Workload]:
@@ -111,14 +113,14 @@ def typical(member: Workload) -> Workload:
 
 def by_name(counts: Sequence[int]) -> dict[str, int]:
     """Counts by the names of kernels, without zeros; their indices are the C half's numbers."""
-    found, place = dict(zip(_PLACES, counts, strict=True)), places(parts())
+    found, place = dict(zip(PLACES, counts, strict=True)), places(parts())
     return {name: n for name, each in kernels().items() if (n := found[place[each]])}
 
 
 def name_of(number: int) -> str:
     """The name of the kernel with a number of the C half; empty if no kernel has it."""
     placed = places(parts())
-    named = (name for name, each in kernels().items() if placed[each] == _PLACES[number])
+    named = (name for name, each in kernels().items() if placed[each] == PLACES[number])
     return next(named, "")
 
 

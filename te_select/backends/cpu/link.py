@@ -9,9 +9,14 @@ from types import MappingProxyType
 from te_select.backends.c_compiler import CHECKS, HostHalf
 from te_select.backends.static_code import ANY_SHAPES
 from te_select.backends.stub import exported_functions, plain_function, shape_tables, signature
+from te_select.levels import SHORT_ROW_BYTES
+from te_select.operator import family
+from te_select.operator.broadcast import MAX_RANK
 from te_select.operator.workload import Workload
 from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu.decisions import Decisions
+from te_select.schedules.cpu.config import BY_MACHINE, LONG_ROW_BYTES
+from te_select.schedules.cpu.flags import FLAGS
 
 
 def _sources(*patterns: str) -> tuple[str, ...]:
@@ -36,6 +41,20 @@ FAMILY = HostHalf(
 )
 """The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
 _DECISIONS = tuple(each.name for each in fields(Decisions))
+_SHARED = {
+    **{f"TE_SELECT_{name.upper()}": bit for name, bit in FLAGS.items()},
+    **{f"offsetof(te_select_knobs, {name})": 8 * k for k, name in enumerate(_DECISIONS)},
+    "TE_SELECT_BY_MACHINE": BY_MACHINE,
+    "TE_SELECT_MAX_DIMS": MAX_RANK,
+}
+"""Numbers that C and Python share: a library with others in its C half is not compiled."""
+_SHARED_BY_FAMILY = {
+    "TE_SELECT_SHORT_ROW_BYTES": SHORT_ROW_BYTES,
+    "TE_SELECT_LONG_ROW_BYTES": LONG_ROW_BYTES,
+    "TE_SELECT_WHERE_RANK": MAX_RANK,
+    "TE_SELECT_WHERE_MISSING_KERNEL": family.MISSING_KERNEL,
+    "sizeof(te_select_where_kernels) / sizeof(void*)": len(family.PLACES),
+}
 
 
 @dataclass(frozen=True)
@@ -119,11 +138,12 @@ def stub_source(
     kernels = (
         _stub(i, entry, c_functions.get(entry.workload, "")) for i, entry in enumerate(entries)
     )
-    family, take_level = "", "NULL"
+    of_family, take_level = "", "NULL"
     if places is not None:
-        family, take_level = _family(entries, levels, places), "te_select_where_take_level"
+        of_family, take_level = _family(entries, levels, places), "te_select_where_take_level"
+    head = f'#include <stddef.h>\n#include "host_cpu.h"\n{_asserted(_SHARED)}'
     library = _library(levels, take_level)
-    return "".join(['#include "host_cpu.h"\n', *map(_run, names), *kernels, family, library])
+    return "".join([head, *map(_run, names), *kernels, of_family, library])
 
 
 def _family(
@@ -142,6 +162,8 @@ def _family(
     text = "\n".join(cases)
     return f"""
 #include "where_library.h"
+#include "where_plan.h"
+{_asserted(_SHARED_BY_FAMILY)}
 {"".join(functions)}
 void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {{
   switch (level) {{
@@ -149,6 +171,11 @@ void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {{
   }}
 }}
 """
+
+
+def _asserted(numbers: Mapping[str, int]) -> str:
+    """C code that holds the C half to numbers of ours."""
+    return "".join(f'_Static_assert({c} == {n}, "in Python");\n' for c, n in numbers.items())
 
 
 def _where_run(name: str, entry: KernelEntry, level: int) -> str:

@@ -1,5 +1,3 @@
-/* The bounds of rows. */
+/* The joining of shapes alone. */
 #include "where_plan.h"
 
-int short_row(void) { return TE_SELECT_SHORT_ROW_BYTES; }
-int long_row(void) { return TE_SELECT_LONG_ROW_BYTES; }

@@ -13,24 +13,24 @@ enum { NO_STATE = 0, YMM = 0x6, ZMM = 0xe6 }; /* registers the system must save:
 
 /* The names of bits of a register. */
 static const struct {
-  uint32_t leaf;
+  uint32_t leaf, sub;
   int reg;
   uint32_t state;
   const char* names[32];
 } features[] = {
-    {1, ECX, NO_STATE, {[0] = "pni", [9] = "ssse3", [19] = "sse4_1", [20] = "sse4_2"}},
-    {1, ECX, NO_STATE, {[22] = "movbe", [23] = "popcnt"}},
-    {1, ECX, YMM, {[12] = "fma", [28] = "avx", [29] = "f16c"}},
-    {7, EBX, NO_STATE, {[3] = "bmi1", [8] = "bmi2"}},
-    {7, EBX, YMM, {[5] = "avx2"}},
-    {7, EBX, ZMM, {[16] = "avx512f", [17] = "avx512dq", [28] = "avx512cd"}},
-    {7, EBX, ZMM, {[30] = "avx512bw", [31] = "avx512vl"}},
-    {7, ECX, NO_STATE, {[8] = "gfni"}},
-    {7, ECX, ZMM, {[1] = "avx512vbmi", [6] = "avx512_vbmi2", [12] = "avx512_bitalg"}},
-    {7, ECX, ZMM, {[14] = "avx512_vpopcntdq"}},
-    {7, EDX, ZMM, {[23] = "avx512_fp16"}},
-    {0x80000001, ECX, NO_STATE, {[5] = "abm", [6] = "sse4a", [21] = "tbm"}},
-    {0x80000001, ECX, YMM, {[11] = "xop", [16] = "fma4"}},
+    {1, 0, ECX, NO_STATE, {[0] = "pni", [9] = "ssse3", [19] = "sse4_1", [20] = "sse4_2"}},
+    {1, 0, ECX, NO_STATE, {[22] = "movbe", [23] = "popcnt"}},
+    {1, 0, ECX, YMM, {[12] = "fma", [28] = "avx", [29] = "f16c"}},
+    {7, 0, EBX, NO_STATE, {[3] = "bmi1", [8] = "bmi2"}},
+    {7, 0, EBX, YMM, {[5] = "avx2"}},
+    {7, 0, EBX, ZMM, {[16] = "avx512f", [17] = "avx512dq", [28] = "avx512cd"}},
+    {7, 0, EBX, ZMM, {[30] = "avx512bw", [31] = "avx512vl"}},
+    {7, 0, ECX, NO_STATE, {[8] = "gfni"}},
+    {7, 0, ECX, ZMM, {[1] = "avx512vbmi", [6] = "avx512_vbmi2", [12] = "avx512_bitalg"}},
+    {7, 0, ECX, ZMM, {[14] = "avx512_vpopcntdq"}},
+    {7, 0, EDX, ZMM, {[23] = "avx512_fp16"}},
+    {0x80000001, 0, ECX, NO_STATE, {[5] = "abm", [6] = "sse4a", [21] = "tbm"}},
+    {0x80000001, 0, ECX, YMM, {[11] = "xop", [16] = "fma4"}},
 };
 
 static uint32_t saved_state(void) {
@@ -42,11 +42,12 @@ static uint32_t saved_state(void) {
 
 int te_select_cpu_has(const char* name) {
   for (unsigned i = 0; i < 32 * sizeof(features) / sizeof(*features); ++i) {
-    uint32_t found[4], leaf = features[i / 32].leaf, state = features[i / 32].state;
+    uint32_t found[4], leaf = features[i / 32].leaf, sub = features[i / 32].sub;
     const char* here = features[i / 32].names[i % 32];
     if (!here || strcmp(here, name)) continue;
+    uint32_t state = features[i / 32].state;
     return (saved_state() & state) == state &&
-           __get_cpuid_count(leaf, 0, &found[0], &found[EBX], &found[ECX], &found[EDX]) &&
+           __get_cpuid_count(leaf, sub, &found[0], &found[EBX], &found[ECX], &found[EDX]) &&
            found[features[i / 32].reg] >> i % 32 & 1;
   }
   return 0;

@@ -1,8 +1,6 @@
 /* The levels of a library, and the one that this CPU runs. */
 #pragma once
 
-#include <stddef.h>
-
 #include "host.h"
 
 /* Code for CPUs with some features. */
@@ -25,9 +23,3 @@ extern const te_select_library te_select_this_library __attribute__((visibility(
 /* Whether the CPU has a feature, and the system saves the registers that belong to it. Names are
  * those of /proc/cpuinfo; 0 for a name that is not known. */
 int te_select_cpu_has(const char* feature);
-
-/* Chooses the level that TE_SELECT_LEVEL names, if the library has several; else the best one that
- * this CPU runs. If there is none, that is -1, `why` says why in at most `size` bytes, and the result
- * is the kind of that error; else it is NULL. */
-const char* te_select_choose_level(const te_select_library* library, int32_t* level, char* why,
-                                   size_t size);

@@ -153,7 +153,7 @@ __attribute__((cold, noinline)) static int refuse_shapes(const te_select_view* v
 }
 
 /* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out.
- * x and y may be numbers. The result is one of the results in where.h. If out overlaps an input,
+ * x and y may be numbers. The result is one of the results in where_call.h. If out overlaps an input,
  * the call is refused, unless out has the address and the strides of x or y. */
 TE_SELECT_EXPORT(te_select_where) {
   te_select_return_int(result, 0);

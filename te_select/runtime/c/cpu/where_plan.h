@@ -5,7 +5,7 @@
 #include "pool.h"
 #include "where.h"
 
-/* The same as in schedules/cpu/config.py and te_select/levels.py. */
+/* Rows that have a kernel each, and rows that share vectors, as the schedules know them. */
 enum { TE_SELECT_LONG_ROW_BYTES = 1024, TE_SELECT_SHORT_ROW_BYTES = 128 };
 /* Rows below this are given to a kernel of rows, many at a time: as fast as a kernel of the very shape,
  * where rows of 1,264 bytes one by one took 1.2-1.4x the time (Zen 5). */

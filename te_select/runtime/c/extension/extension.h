@@ -38,7 +38,7 @@ PyObject* te_select_last(PyObject* self, PyObject* unused);
 /* Sets the function of Python that fetches a kernel of rows, by its number. */
 void te_select_fetch_missing_kernel_by(PyObject* function);
 
-/* Counts a call that kernels have done, with one of the outcomes in where.h. If they lacked a kernel
+/* Counts a call that kernels have done, with one of the results in where_call.h. If they lacked a kernel
  * of rows, it is fetched when it would have served many elements. Returns -1, with an error of
  * Python, if that fails. */
 int te_select_count(int64_t outcome, int64_t elements);
