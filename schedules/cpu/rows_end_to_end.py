@@ -28,8 +28,9 @@ from tvm.tirx.script.builder import ir as T
 from te_select.schedules.cpu.flags import STREAM
 from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.plain_span import reader
+from te_select.schedules.cpu.span import BATCH_BYTES
 from te_select.schedules.cpu.vectors import Array, Expr, branch, choose, is_true, let, repeated
-from te_select.schedules.cpu.walk import BATCH_BYTES, STREAMED_BYTES, Walk, each
+from te_select.schedules.cpu.walk import STREAMED_BYTES, Walk, each
 
 _SIDES = ("then", "else_")
 _LINE_BYTES = 64

@@ -24,9 +24,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+GROUPS_OF_ROWS = 1  # that an iteration takes of short rows; a group is ``lanes`` rows
+BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
+_FLAGS = {
+    "streaming": "_nt",
+    "skipping": "_sk",
+    "end_to_end": "_end_to_end",
+    "forwards": "_forwards",
+    "reduces": "_reduced",
+    "reloads": "_reloaded",
+}
 _SYMBOL = re.compile(
     r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)"
-    r"(_nt)?(_sk)?(_end_to_end)?(_forwards)?(_reduced)?(_reloaded)?"
+    + "".join(f"({word})?" for word in _FLAGS.values())
 )
 
 
@@ -83,8 +93,13 @@ class Span:
 
     @property
     def in_flight(self) -> int:
-        """Unroll factor: vectors per iteration; for short rows, groups of ``inner`` vectors."""
-        return self.unroll if self.inner == 1 else 1
+        """Vectors that an iteration of the main loop takes: whole groups, of `inner` vectors."""
+        return (self.unroll if self.inner == 1 else GROUPS_OF_ROWS) * self.inner
+
+    @property
+    def batch(self) -> int:
+        """Of these vectors, those that are loaded before any is stored: whole groups, too."""
+        return max(1, BATCH_BYTES // (self.vector_bytes * self.inner)) * self.inner
 
     @property
     def kind(self) -> str:
@@ -97,13 +112,10 @@ class Span:
     def symbol(self) -> str:
         """The function's name. It holds every parameter: equal names must mean equal code."""
         moves = self.cond + self.then + self.else_
+        flags = "".join(word for flag, word in _FLAGS.items() if getattr(self, flag))
         return (
             f"te_select_span_w{self.width}_{moves}_i{self.inner}"
-            f"_v{self.vector_bytes}_u{self.unroll}"
-            f"{'_nt' if self.streaming else ''}{'_sk' if self.skipping else ''}"
-            f"{'_end_to_end' if self.end_to_end else ''}"
-            f"{'_forwards' if self.forwards else ''}{'_reduced' if self.reduces else ''}"
-            f"{'_reloaded' if self.reloads else ''}"
+            f"_v{self.vector_bytes}_u{self.unroll}{flags}"
         )
 
     @classmethod
@@ -113,21 +125,5 @@ class Span:
         if match is None:
             raise ValueError(f"{symbol!r} is not the symbol of a span")
         width, cond, then, else_, inner, vector_bytes, unroll, *flags = match.groups()
-        streaming, skipping, end_to_end, forwards, reduces, reloads = (
-            flag is not None for flag in flags
-        )
-        return cls(
-            width=int(width),
-            cond=cond,
-            then=then,
-            else_=else_,
-            inner=int(inner),
-            vector_bytes=int(vector_bytes),
-            unroll=int(unroll),
-            streaming=streaming,
-            skipping=skipping,
-            end_to_end=end_to_end,
-            forwards=forwards,
-            reduces=reduces,
-            reloads=reloads,
-        )
+        numbers = map(int, (inner, vector_bytes, unroll))
+        return cls(int(width), cond, then, else_, *numbers, *(flag is not None for flag in flags))

@@ -9,8 +9,8 @@ For n rows of ``inner`` elements, of which ``lanes`` are taken at a time::
     else:                                        whole vectors
                                                  the last vector, which overlaps the one before
 
-A plain run takes several whole vectors at a time, short rows those of ``lanes`` rows. All of these
-are loaded before any is stored. If out lies just ahead of an input, they are taken backwards
+An iteration of the main loop takes `Span.in_flight` vectors. `Span.batch` of these are loaded before
+the first of them is stored. If out lies just ahead of an input, they are taken backwards
 (`aliasing`).
 """
 
@@ -31,7 +31,6 @@ from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer, unknown
 
-BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
 # Of a span that stores past the cache. Its time, as a multiple of that with plain stores, was 1.5
 # for spans of 128 bytes and 0.64 for spans of 4096 bytes (Emerald Rapids).
 STREAMED_BYTES = 1024
@@ -120,11 +119,12 @@ class Walk:
             (out.store_past_cache if past_cache else out.store)(element, value, rows)
 
     def several(self, group: Group, here: Operands, past_cache: bool) -> None:
-        """Store the vectors of one iteration."""
-        batch = max(1, BATCH_BYTES // (self.span.vector_bytes * self.span.inner))
-        starts = [(here, k * self.span.lanes) for k in range(self.span.in_flight)]
+        """Store the vectors of one iteration, batch by batch."""
+        span = self.span
+        starts = [(here, k * span.lanes) for k in range(span.in_flight // span.inner)]
+        batch = span.batch // span.inner
         for k in range(0, len(starts), batch):
-            self.put(group, starts[k : k + batch], self.span.lanes, past_cache)
+            self.put(group, starts[k : k + batch], span.lanes, past_cache)
 
     def _single(self, here: Operands, past_cache: bool) -> None:
         self.put(self.group, [(here, 0)], self.span.lanes, past_cache)
@@ -173,7 +173,8 @@ class Walk:
     def _vectors(self, first: Expr, back: Expr | None, past_cache: bool) -> Expr:
         """Cover rows from ``first`` on by whole vectors; return the first row that is left."""
         span, n, look = self.span, self.given.n, self.look
-        step = span.in_flight * span.lanes
+        groups = span.in_flight // span.inner
+        step = groups * span.lanes
 
         def steps(first: Expr, rows: int, body: _Body, back: Expr | None = None) -> Expr:
             return each(first, n, rows, lambda at: body(self.given.from_row(at), past_cache), back)
@@ -185,7 +186,7 @@ class Walk:
             looking, taking = (partial(steps, first, step, body, back) for body in (look, several))
             branch(self.given.asked(SKIP), looking, taking)
             done = let("done", n - (n - first) % step)
-        return steps(done, span.lanes, self._single) if span.in_flight > 1 else done
+        return steps(done, span.lanes, self._single) if groups > 1 else done
 
     def _backwards(self) -> Expr | None:
         """Whether to go backwards, by the inputs that are read as fast as out is written."""
