@@ -79,7 +79,11 @@ class CpuTarget(ResolvedTarget):
     def _traits(self) -> str:
         """The level and the features beyond it; empty if the CPU's name implies its features."""
         added = {f"+{feature}" for feature in self.isa.features}
-        if self.isa is not X86_64 or added.isdisjoint(self.tvm.attrs.get("mattr", ())):
+        if (
+            self.isa is not X86_64
+            or self.name in LEVELS
+            or added.isdisjoint(self.tvm.attrs.get("mattr", ()))
+        ):
             return ""
         present = isa.features_of(self.tvm)
         beyond = [name for name in X86_64.features if name in present and name not in _OF_LEVELS]
@@ -89,7 +93,8 @@ class CpuTarget(ResolvedTarget):
 def takes(text: str) -> bool:
     """Whether a name is that of a CPU, or begins a list of CPUs."""
     first = _as_ours(text).partition(",")[0].strip()
-    return first == "native" or first.partition(":")[0] in ISAS or _is_x86_64(first)
+    known = ("native", *LEVELS)
+    return first in known or first.partition(":")[0] in ISAS or _is_x86_64(first)
 
 
 _MCPU = re.compile(r"-mcpu[= ](\S+)")
@@ -217,9 +222,9 @@ def _of_cpu(own: Isa, cpu: str) -> CpuTarget:
 
 
 def _added(own: Isa, name: str) -> list[str]:
-    """The ``mattr`` that makes a level of the baseline CPU; for those of x86-64 LLVM has CPUs."""
+    """The ``mattr`` that makes a level of the baseline CPU; none if LLVM has a CPU of that name."""
     names = [level.name for level in own.levels]
-    if own is X86_64 or name not in names:
+    if name not in names or name in _cpus(own):
         return []
     levels = own.levels[: names.index(name) + 1]
     return [f"+{feature}" for level in levels for feature in level.features]
