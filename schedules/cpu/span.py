@@ -24,9 +24,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# That an iteration takes of short rows; a group is ``lanes`` rows. Two, stored one after the other or
-# in one batch, were 0.98x to 1.02x as fast: rows of 2 to 8 elements, 8192 and 65536 of them, arrays at
-# 40 random places (Emerald Rapids). At one place they seem up to 1.3x faster, or as much slower.
+# That an iteration takes of short rows; a group is ``lanes`` rows. Two, stored one by one or in one
+# batch, were 0.98x to 1.02x as fast: 8192 and 65536 rows of 2 to 8 elements, arrays at 40 random
+# places (Emerald Rapids). At one place alone they seemed up to 1.3x as fast.
 GROUPS_OF_ROWS = 1
 BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
 _FLAGS = {

@@ -9,7 +9,7 @@ For n rows of ``inner`` elements, of which ``lanes`` are taken at a time::
     else:                                        whole vectors
                                                  the last vector, which overlaps the one before
 
-An iteration of the main loop takes `Span.in_flight` vectors. `Span.batch` of these are loaded before
+An iteration of the main loop takes `Span.in_flight` vectors; `Span.batch` of them are loaded before
 the first of them is stored. If out lies just ahead of an input, they are taken backwards
 (`aliasing`).
 """
