@@ -121,7 +121,7 @@ FOREIGN = {  # the same words, as other libraries' names of devices and packages
     ("te_select/bench/peers/metaschedule.py", "cuda"): "a package of tvm",
     ("te_select/numpy_where/torch_kernels.py", "cpu"): "a device of torch",
     ("te_select/runtime/call/jax_memory.py", "cpu"): "a platform of JAX",
-    ("te_select/runtime/call/operands.py", "cpu"): "a device of torch",
+    ("te_select/runtime/call/device.py", "cpu"): "a device of torch",
 }
 
 OF_ONE_KIND = {  # what there is for one kind only

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,8 +15,6 @@ from typing import TypeAlias
 from te_select.operator.broadcast import Dim
 from te_select.operator.workload import Workload
 
-_KEY = re.compile(r"w([1248])(?:_\d{1,18}c?t?e?)*")
-_KEY_LOOP = re.compile(r"(\d+)(c?t?e?)")
 _LEAST_RUN = 128  # bytes: two lines of the cache, of which at least one is whole
 LARGEST_INTEGER = 8  # bytes; TVM generates no code for wider integers
 
@@ -109,24 +106,6 @@ class AccessPattern:
         )
         names = [f"{extent}{loop.movers}" for extent, loop in zip(extents, self.loops, strict=True)]
         return "_".join([f"w{self.width}", *names])
-
-    @classmethod
-    def from_key(cls, key: str) -> AccessPattern:
-        """Read a pattern of int dims back from its `key`; raises ValueError if it is not a key."""
-        match = _KEY.fullmatch(key)
-        if match is None:
-            raise ValueError(
-                f"{key!r} is no access pattern; expected, for example, w4_48t_1048576ct"
-            )
-        loops = [_KEY_LOOP.fullmatch(word) for word in key.split("_")[1:]]
-        return cls(
-            tuple(
-                Loop((i,), (int(loop[1]),), "c" in loop[2], "t" in loop[2], "e" in loop[2])
-                for i, loop in enumerate(loops)
-                if loop is not None
-            ),
-            int(match[1]),
-        )
 
     def bytes_moved(self, sizes: Mapping[str, int] | None = None) -> int:
         """Bytes moved: every input element read once and every output element written once.

@@ -121,21 +121,6 @@ def test_empty_operands_move_no_bytes() -> None:
     assert access_pattern(Workload((0,), (0,), (0,))).bytes_moved() == 0
 
 
-@given(workloads())
-def test_pattern_is_read_back_from_its_key(workload):
-    pattern = access_pattern(workload)
-    read = AccessPattern.from_key(pattern.key)
-    assert read.key == pattern.key
-    assert (read.width, read.bytes_moved()) == (pattern.width, pattern.bytes_moved())
-    assert [loop.movers for loop in read.loops] == [loop.movers for loop in pattern.loops]
-
-
-@pytest.mark.parametrize("key", ["", "w4_", "w3_8cte", "w4_8x", "w4_ncte", "w4_8ctee", "w4_8cte\n"])
-def test_what_is_no_key_is_refused(key):
-    with pytest.raises(ValueError, match="no access pattern"):
-        AccessPattern.from_key(key)
-
-
 @pytest.mark.parametrize(
     ("shapes", "block", "density", "read"),
     [

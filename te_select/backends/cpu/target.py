@@ -79,11 +79,8 @@ class CpuTarget(ResolvedTarget):
     def _traits(self) -> str:
         """The level and the features beyond it; empty if the CPU's name implies its features."""
         added = {f"+{feature}" for feature in self.isa.features}
-        if (
-            self.isa is not X86_64
-            or self.name in LEVELS
-            or added.isdisjoint(self.tvm.attrs.get("mattr", ()))
-        ):
+        given = self.tvm.attrs.get("mattr", ())
+        if self.isa is not X86_64 or self.name in LEVELS or added.isdisjoint(given):
             return ""
         present = isa.features_of(self.tvm)
         beyond = [name for name in X86_64.features if name in present and name not in _OF_LEVELS]
@@ -93,8 +90,7 @@ class CpuTarget(ResolvedTarget):
 def takes(text: str) -> bool:
     """Whether a name is that of a CPU, or begins a list of CPUs."""
     first = _as_ours(text).partition(",")[0].strip()
-    known = ("native", *LEVELS)
-    return first in known or first.partition(":")[0] in ISAS or _is_x86_64(first)
+    return first in ("native", *LEVELS) or first.partition(":")[0] in ISAS or _is_x86_64(first)
 
 
 _MCPU = re.compile(r"-mcpu[= ](\S+)")
@@ -282,13 +278,8 @@ def _several(text: str) -> CpuTarget:
             raise TargetError(f"target {text!r} holds {name!r} twice; {expected}")
     levels = tuple(from_name(name) for name in known if name in names)
     lowest, best = levels[0], levels[-1]
-    return CpuTarget(
-        ",".join(level.name for level in levels),
-        best.tvm,
-        isa=own,
-        cpu_features=lowest.cpu_features,
-        several=levels,
-    )
+    name = ",".join(level.name for level in levels)
+    return CpuTarget(name, best.tvm, isa=own, cpu_features=lowest.cpu_features, several=levels)
 
 
 def _as_ours(text: str) -> str:
@@ -319,13 +310,13 @@ def _native() -> CpuTarget:
     cpu = str(codegen.llvm_get_system_cpu())
     if own is not X86_64 and cpu not in _cpus(own):
         cpu = own.cpu
-    mattr = _differences(own, _of_cpu(own, cpu).tvm)
-    if mattr:
+    named = _of_cpu(own, cpu)
+    if mattr := _differences(own, named.tvm):
         fields = {"kind": "llvm", "mcpu": cpu, "mattr": mattr}
         if own is not X86_64:
             fields["mtriple"] = own.triple
         return from_fields(fields, Target(fields))
-    return _of_cpu(own, cpu)
+    return named
 
 
 def _differences(own: Isa, named: Target) -> list[str]:
@@ -349,10 +340,8 @@ def _cpus(own: Isa) -> tuple[str, ...]:
 
 
 def _is_x86_64(cpu: str) -> bool:
-    if cpu not in _cpus(X86_64):
-        return False
-    target = Target({"kind": "llvm", "mtriple": X86_64.triple, "mcpu": cpu})
-    return "64bit" in isa.features_of(target)
+    fields = {"kind": "llvm", "mtriple": X86_64.triple, "mcpu": cpu}
+    return cpu in _cpus(X86_64) and "64bit" in isa.features_of(Target(fields))
 
 
 def _cpu_features(own: Isa, target: Target) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.call import operands, raised
-from te_select.runtime.call.operands import HOST, Device, Operand, Output
+from te_select.runtime.call.device import HOST, Device, Operand, Output
 from te_select.runtime.call.torch_state import STATE as torch_state
 from te_select.runtime.call.torch_state import check_unwatched
 

@@ -15,10 +15,10 @@ import tvm_ffi
 
 from te_select.errors import ArgumentError
 from te_select.operator.dtypes import ElementType, numpy_dtype
-from te_select.runtime.call import dlpack, operands
+from te_select.runtime.call import dlpack
 from te_select.runtime.call.cuda import driver
 from te_select.runtime.call.cuda.device_array import DeviceArray
-from te_select.runtime.call.operands import Device, Operand
+from te_select.runtime.call.device import ON_HOST, Device, New, Operand, check_jax_keeps
 
 _DEFAULT_STREAM = 0
 _TORCH_BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
@@ -56,7 +56,7 @@ class CudaDevice(Device):
 
     def new(
         self, like: Any, device: int, element: ElementType, shape: tuple[int, ...]
-    ) -> operands.New:
+    ) -> New:
         """See `Device.new`; a tensor of tvm-ffi if the input's library cannot allocate."""
         if like is None:
             raise ArgumentError(
@@ -69,7 +69,7 @@ class CudaDevice(Device):
             return array, lambda: array
         if library == "jax":
             # Nobody else has seen this array, so writing to it breaks no promise of JAX.
-            operands.check_jax_keeps(dtype, "a CUDA tensor of another library")
+            check_jax_keeps(dtype, "a CUDA tensor of another library")
             where = next(iter(like.devices()))
             made = sys.modules["jax"].numpy.empty(shape, dtype, device=where)
             return made, lambda: made
@@ -89,7 +89,7 @@ class CudaDevice(Device):
             _overlaps(out, other, width, is_cond=k == 0) for k, other in enumerate(inputs)
         )
 
-    def instead(self, out: Any, found: Operand, width: int) -> operands.New:
+    def instead(self, out: Any, found: Operand, width: int) -> New:
         """See `Device.instead`."""
         if found.library == "torch":
             copied = sys.modules["torch"].empty(found.shape, dtype=out.dtype, device=out.device)
@@ -165,7 +165,7 @@ def _is_compact(operand: Operand, width: int) -> bool:
 
 def _overlaps(out: Operand, other: Operand, width: int, *, is_cond: bool) -> bool:
     """Whether an input shares memory with a compact out without being exactly the same elements."""
-    if other.library == operands.ON_HOST or other.device != out.device:
+    if other.library == ON_HOST or other.device != out.device:
         return False
     if 0 in out.shape or 0 in other.shape:
         return False

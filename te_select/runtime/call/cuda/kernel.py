@@ -15,7 +15,7 @@ from te_select.runtime.call.cuda import driver
 from te_select.runtime.call.cuda.device import CudaDevice
 from te_select.runtime.call.cuda.driver import CudaError
 from te_select.runtime.call.kernel import Kernel
-from te_select.runtime.call.operands import ON_HOST, Device, Operand, Output
+from te_select.runtime.call.device import ON_HOST, Device, Operand, Output, marked_written
 from te_select.runtime.call.torch_state import STATE as torch_state
 
 _MOST_SCALARS = 64  # scalars kept as tensors; programs have few, and a loop over many must not grow
@@ -82,7 +82,7 @@ class CudaKernel(Kernel):
                     and not (out.requires_grad or out.is_neg() or out.is_conj())
                     and self._try(*inputs, out)
                 ):
-                    return operands.marked_written(out)
+                    return marked_written(out)
         except caught(Exception) as error:
             if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
                 if hasattr(error, "__tvm_ffi_error__"):  # the driver's, or of the launch
