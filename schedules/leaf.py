@@ -81,6 +81,13 @@ def config_from(make: Callable[..., _Config], knobs: Mapping[str, int]) -> _Conf
     return make(**{name: bool(v) if name in flags else int(v) for name, v in knobs.items()})
 
 
+def leaves(body: tirx.Stmt) -> list[tirx.For]:
+    """The loops that a schedule has marked as leaves."""
+    loops: list[tirx.For] = []
+    tvm_ffi.structural_walk(body, (tirx.For, loops.append), order="pre")
+    return [loop for loop in loops if ANNOTATION in loop.annotations]
+
+
 def config_of(
     make: Callable[..., _Config], scheduled: s_tir.Schedule | IRModule | tirx.PrimFunc
 ) -> _Config:
@@ -105,14 +112,9 @@ def config_of(
     """
     mod = scheduled.mod if isinstance(scheduled, s_tir.Schedule) else scheduled
     func = mod["main"] if isinstance(mod, IRModule) else mod
-    leaves: list[tirx.For] = []
-    tvm_ffi.structural_walk(
-        func.body,
-        (tirx.For, lambda loop: leaves.append(loop) if ANNOTATION in loop.annotations else None),
-        order="pre",
-    )
-    if not leaves:
+    found = leaves(func.body)
+    if not found:
         raise ValueError("there is no leaf; expected a function that a schedule of ours made")
-    notes = leaves[0].annotations.items()
+    notes = found[0].annotations.items()
     knobs = {str(k)[len(KNOB) :]: int(v) for k, v in notes if str(k).startswith(KNOB)}
     return config_from(make, knobs)

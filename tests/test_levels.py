@@ -13,7 +13,7 @@ from tests.support.edited_copy import ROOT, run_with
 from tests.support.machines import on_x86_64
 
 pytestmark = on_x86_64
-TOY = 'Level("avx10-256", register_bytes=64, vector_bytes=32, in_flight=2, features={"gfni": "gfni"}, '
+TOY = 'Level("avx10", register_bytes=64, vector_bytes=32, in_flight=2, features={"gfni": "gfni"}, '
 TOY += 'needs=frozenset({"gfni", "avx512bw"})),\n'
 ASK = """
 import json, pathlib
@@ -27,14 +27,14 @@ try:
 except TargetError as error:
     refusal = str(error)
 w = Workload((64,), (64,), (64,))
-te_select.export([w], "lib.so", "avx10-256,x86-64-v3", False)
+te_select.export([w], "lib.so", "avx10,x86-64-v3", False)
 manifest = json.loads(pathlib.Path("lib.json").read_text())
 print(json.dumps({
     "targets": kinds.KINDS["cpu"].targets,
     "refusal": refusal,
     "wheel": levels.ABOVE_BASELINE,
     "manifest": manifest,
-    "shares": resolve("avx10-256").model,
+    "shares": resolve("avx10").model,
 }))
 """
 
@@ -47,15 +47,15 @@ def said(tmp_path_factory):
 
 
 def test_texts_and_checks_name_the_level(said):
-    assert "x86-64-v4, avx10-256, several of these" in said["targets"]
-    assert "a list is of x86-64, x86-64-v2, x86-64-v3, x86-64-v4, avx10-256, each" in said["refusal"]
-    assert said["wheel"] == "x86-64-v2,x86-64-v3,x86-64-v4,avx10-256"
+    assert "x86-64-v4, avx10, several of these" in said["targets"]
+    assert "a list is of x86-64, x86-64-v2, x86-64-v3, x86-64-v4, avx10, each" in said["refusal"]
+    assert said["wheel"] == "x86-64-v2,x86-64-v3,x86-64-v4,avx10"
 
 
 def test_level_has_its_features_and_vectors(said):
     target, (kernel,) = said["manifest"]["target"], said["manifest"]["kernels"]
-    assert list(target["levels"]) == ["x86-64-v3", "avx10-256"]
-    assert "gfni" in target["levels"]["avx10-256"]
+    assert list(target["levels"]) == ["x86-64-v3", "avx10"]
+    assert "gfni" in target["levels"]["avx10"]
     assert (kernel["config"]["vector_bytes"], kernel["config"]["unroll"]) == (32, 2)
     assert kernel["levels"]["x86-64-v3"]["config"]["vector_bytes"] == 64
 

@@ -128,5 +128,5 @@ class Span:
         if match is None:
             raise ValueError(f"{symbol!r} is not the symbol of a span")
         width, cond, then, else_, inner, vector_bytes, unroll, *flags = match.groups()
-        numbers = map(int, (inner, vector_bytes, unroll))
-        return cls(int(width), cond, then, else_, *numbers, *(flag is not None for flag in flags))
+        sizes = int(inner), int(vector_bytes), int(unroll)
+        return cls(int(width), cond, then, else_, *sizes, *(flag is not None for flag in flags))

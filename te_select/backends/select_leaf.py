@@ -11,26 +11,17 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
-import tvm_ffi
 from tvm import ir, s_tir, tirx
 
 from te_select.errors import SelectError
 from te_select.operator.access import STAYS, AccessPattern, Step
 from te_select.operator.broadcast import Dim
-from te_select.schedules.leaf import ANNOTATION
 
 CONDITION = "uint8"
 CARRIED = ("uint8", "uint16", "uint32", "uint64")
 """Carried element types of then, else and out in the definition."""
 
 Steps = Mapping[str, tuple[Step, ...]]
-
-
-def leaves(body: tirx.Stmt) -> list[tirx.For]:
-    """The loops that a schedule has marked as leaves."""
-    loops: list[tirx.For] = []
-    tvm_ffi.structural_walk(body, (tirx.For, loops.append), order="pre")
-    return [loop for loop in loops if ANNOTATION in loop.annotations]
 
 
 def operands_of(store: Any) -> dict[str, ir.TensorLoad]:

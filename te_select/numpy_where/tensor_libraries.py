@@ -94,7 +94,7 @@ def of_dask(*args: Any, out: Any = None) -> Any:
     """
     import dask.array as da  # noqa: PLC0415 - optional
 
-    from te_select.numpy_where.call import where  # noqa: PLC0415 - it imports this module
+    from te_select.numpy_where import where  # noqa: PLC0415 - it imports this module
 
     if out is not None:
         raise ArgumentError("out has no meaning for dask, whose arrays are lazy; leave it out")

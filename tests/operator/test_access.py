@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_select.operator.access import AccessPattern, access_pattern
+from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 

@@ -11,7 +11,6 @@ import pytest
 
 from te_select import Workload
 from te_select.backends.cpu.lowering import lower_kernel
-from te_select.backends.select_leaf import leaves
 from te_select.backends.targets import resolve
 from te_select.bench.suite import DEFAULT
 from te_select.compiler.scheduling import schedule
@@ -19,7 +18,7 @@ from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
-from te_select.schedules.leaf import ANNOTATION
+from te_select.schedules.leaf import ANNOTATION, leaves
 from te_select.tuning import search as module
 from te_select.tuning.search import BATCH, Evolution, search
 from te_select.tuning.space import Space, Worth, changes, one_by_one, pairs_of_machine

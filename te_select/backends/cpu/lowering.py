@@ -18,12 +18,12 @@ from tvm import IRModule, ir, s_tir, sym, tirx, transform
 from tvm.target import Target
 
 from te_select.backends.scheduled import Scheduled
-from te_select.backends.select_leaf import block_of, leaves, operands_of, refused, steps_of
+from te_select.backends.select_leaf import block_of, operands_of, refused, steps_of
 from te_select.operator.access import STAYS, AccessPattern, access_pattern
 from te_select.schedules.cpu.flags import FLAGS
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.statements import statements
-from te_select.schedules.leaf import ANNOTATION
+from te_select.schedules.leaf import ANNOTATION, leaves
 from te_select.schedules.seam import Condition
 
 _TO_LOOPS = (

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import tvm_ffi
 from tvm import ir, tirx
 
-from te_select.backends.select_leaf import Steps, block_of, leaves, operands_of, refused, steps_of
+from te_select.backends.select_leaf import Steps, block_of, operands_of, refused, steps_of
 from te_select.operator.access import STAYS, AccessPattern, Step
 from te_select.schedules.cuda import span as spans
 from te_select.schedules.cuda.schedule import LARGEST_GRID
 from te_select.schedules.cuda.span import Span
-from te_select.schedules.leaf import ANNOTATION
+from te_select.schedules.leaf import ANNOTATION, leaves
 
 _FLAT_LOOPS = 4  # tile, thread, vector and lane; a fifth loop goes from tile to tile
 _OPERATORS = {tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "/", tirx.FloorMod: "%"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,7 +176,10 @@ def _checked(tensor: DLTensor, device: tuple[int, ...]) -> tuple[tuple[int, ...]
     shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
     if any(extent < 0 for extent in shape):
         raise BufferError(f"its shape is {list(shape)}; expected no negative size")
-    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides and shape else _compact(shape)
+    if tensor.strides and shape:
+        strides = tuple(tensor.strides[: tensor.ndim])
+    else:
+        strides = tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
     width = -(-tensor.bits * tensor.lanes // 8)
     reach = [stride * (extent - 1) * width for stride, extent in zip(strides, shape, strict=True)]
     first = (tensor.data or 0) + tensor.byte_offset
@@ -189,12 +193,3 @@ def capsule_pointer(capsule: Any) -> int:
     """The address of the struct that a DLPack capsule holds."""
     address: int = _get_pointer(capsule, _get_name(capsule))
     return address
-
-
-def _compact(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides = []
-    step = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))

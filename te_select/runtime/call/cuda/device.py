@@ -54,9 +54,7 @@ class CudaDevice(Device):
             )
         return self._handed_over(sys.modules["cupy"].ascontiguousarray(given))
 
-    def new(
-        self, like: Any, device: int, element: ElementType, shape: tuple[int, ...]
-    ) -> New:
+    def new(self, like: Any, device: int, element: ElementType, shape: tuple[int, ...]) -> New:
         """See `Device.new`; a tensor of tvm-ffi if the input's library cannot allocate."""
         if like is None:
             raise ArgumentError(

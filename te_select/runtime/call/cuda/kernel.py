@@ -14,8 +14,8 @@ from te_select.runtime.call import operands, raised
 from te_select.runtime.call.cuda import driver
 from te_select.runtime.call.cuda.device import CudaDevice
 from te_select.runtime.call.cuda.driver import CudaError
-from te_select.runtime.call.kernel import Kernel
 from te_select.runtime.call.device import ON_HOST, Device, Operand, Output, marked_written
+from te_select.runtime.call.kernel import Kernel
 from te_select.runtime.call.torch_state import STATE as torch_state
 
 _MOST_SCALARS = 64  # scalars kept as tensors; programs have few, and a loop over many must not grow
