@@ -150,21 +150,24 @@ kernel = functools.cache(fresh_kernel)
 
 
 @functools.cache
-def runner(workload: Workload) -> Any:
-    """A scalar loop that computes the workload from a launch's parameters."""
+def runners(workloads: tuple[Workload, ...]) -> ctypes.CDLL:
+    """Scalar loops ``run_0``, ... that compute the workloads from a launch's parameters."""
     source = folder() / f"{next(_numbers)}.c"
-    dims = "".join(f", *(int64_t*)p[{4 + k}]" for k in range(len(workload.dim_names)))
-    last = 4 + len(workload.dim_names)
-    source.write_text(c_source([workload]) + _RUNNER.format(i=0, last=last, dims=dims))
-    library = ctypes.CDLL(str(compile_c(source, source.with_suffix(".so"))))
-    return library.run_0
+    text = c_source(workloads)
+    for i, workload in enumerate(workloads):
+        names = len(workload.dim_names)
+        dims = "".join(f", *(int64_t*)p[{4 + k}]" for k in range(names))
+        text += _RUNNER.format(i=i, last=4 + names, dims=dims)
+    source.write_text(text)
+    return ctypes.CDLL(str(compile_c(source, source.with_suffix(".so"))))
 
 
 @contextlib.contextmanager
-def running(workload: Workload, arch: int = 90) -> Iterator[ctypes.CDLL]:
-    """A device that computes the workload for the first kernel that is launched."""
+def running(*workloads: Workload, arch: int = 90) -> Iterator[ctypes.CDLL]:
+    """A device that computes the workloads for the kernels of a library, by their order."""
     with fake_driver(arch) as library:
-        library.fake_runner(b"te_select_kernel_0", runner(workload))
+        for i in range(len(workloads)):
+            library.fake_runner(f"te_select_kernel_{i}".encode(), runners(workloads)[f"run_{i}"])
         yield library
 
 

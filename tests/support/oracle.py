@@ -21,12 +21,12 @@ import tvm_ffi
 
 from te_select.errors import ArgumentError, DTypeError
 from te_select.operator import family
-from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.dtypes import ELEMENT_TYPES, element_type
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import c_name
 from te_select.runtime.call import image, loading
 from tests.support import operands as random
-from tests.support.hand_made import CUDA, READ_ONLY, HandMade
+from tests.support.hand_made import CPU, CUDA, READ_ONLY, HandMade
 from tests.support.runtime_standin import build, manifest
 from tests.support.where_recorder import call_of
 
@@ -102,7 +102,7 @@ def same(case: Case, door: Door, library: Any = None) -> None:
         warnings.simplefilter("error")
         if refusal:
             wanted = before
-            with pytest.raises(refusal[0], match=refusal[1].format(case.operand)):
+            with pytest.raises(refusal[0], match=refusal[1].replace("{}", case.operand)):
                 door.call(library, case.workload, given)
         else:
             wanted = _selected(given, memory)
@@ -170,19 +170,25 @@ def _by_packed_function(packed: Callable[..., Any], given: Operands) -> None:
 def _tensor(operand: Any) -> Any:
     """What tvm-ffi takes; NumPy cannot hand over bfloat16 and the like."""
     if isinstance(operand, np.ndarray) and operand.dtype.name in _NOT_OF_NUMPY:
-        element = ELEMENT_TYPES[operand.dtype.name]
-        operand = HandMade(operand, dtype=(element.code, element.bits, 1))
+        operand = _handed(operand, CPU)
     return tvm_ffi.from_dlpack(operand) if isinstance(operand, HandMade) else operand
 
 
-def _by_plain_function(library: Any, workload: Workload, given: Operands) -> None:
+def _handed(array: Any, device: int) -> HandMade:
+    element = element_type(array.dtype)
+    steps = tuple(step // array.itemsize for step in array.strides)
+    code = (element.code, element.bits, 1)
+    return HandMade(array, strides=steps, device=device, dtype=code)
+
+
+def _by_plain_function(library: Any, workload: Workload, given: Operands, *more: Any) -> None:
     operands = (given[name] for name in NAMES)
     pointers = (a.tensor.data if isinstance(a, HandMade) else a.ctypes.data for a in operands)
     sizes = dict(_sizes(workload, given)) if workload.dim_names else {}
     extents = (ctypes.c_int64(sizes[name]) for name in workload.dim_names)
     opened = code(library)
     opened.te_select_error.restype = ctypes.c_char_p
-    status = opened[c_name(workload)](*map(ctypes.c_void_p, pointers), *extents)
+    status = opened[c_name(workload)](*map(ctypes.c_void_p, pointers), *extents, *more)
     if status:
         raise {1: ValueError, 2: RuntimeError}[status](opened.te_select_error().decode())
 
@@ -260,7 +266,7 @@ PACKED = Door(
         "negative": (ValueError, "{} has shape"),
         "too many": (ValueError, "{} has too many elements"),
     },
-    frozenset({"read-only"}),
+    frozenset({"read-only", "frozen"}),
 )
 """The exported function of a kernel, called by tvm-ffi."""
 PLAIN = Door(
@@ -291,7 +297,7 @@ WHERE_PACKED = Door(
         "negative": (ValueError, "has a negative dim"),
         "too many": (ValueError, "has more elements than any memory"),
     },
-    frozenset({"past the end", "read-only", "element's width"}),
+    frozenset({"past the end", "read-only", "frozen", "element's width"}),
     any_shapes=True,
 )
 """The exported function of the family, for operands of any shapes, called by tvm-ffi."""
@@ -316,6 +322,59 @@ DOORS = {
 }
 
 
+def _on_device(given: Operands) -> Operands:
+    """The operands as memory of a CUDA device; what lies on one already lies in that of the CPU."""
+    return {name: _moved(operand) for name, operand in given.items()}
+
+
+def _moved(operand: Any) -> Any:
+    if isinstance(operand, np.ndarray):
+        return _handed(operand, CUDA)
+    if isinstance(operand, HandMade):
+        operand.device = operand.tensor.device_type = CPU if operand.device == CUDA else CUDA
+    return operand
+
+
+def _by_cuda_kernel(library: Any, workload: Workload, given: Operands) -> None:
+    library[workload.name](**_on_device(given))
+
+
+_OTHERS_ON_CUDA = {
+    "strides": (ArgumentError, "{} has strides .*(row-major|compact)"),
+    "overlap": (ArgumentError, "out .* overlaps an input in part"),
+    "half an element": (ArgumentError, "{} begins at .*divisible by 8"),
+    "device": (ArgumentError, "{} is in memory of the CPU; expected"),
+    "misaligned": (ArgumentError, "{} begins at .*divisible by"),
+}
+CUDA_KERNEL = Door(_by_cuda_kernel, KERNEL.refuses | _OTHERS_ON_CUDA)
+"""A kernel for CUDA, called from Python."""
+_ALIGNED = (ValueError, "{} begins at .*; expected an address divisible by")
+CUDA_PACKED = Door(
+    lambda library, workload, given: _by_packed_function(
+        library[workload.name].function, _on_device(given)
+    ),
+    PACKED.refuses
+    | {"device": (ValueError, r"{} is on DLPack device \(1,0\); expected memory of a CUDA device")}
+    | dict.fromkeys(("misaligned", "half an element"), _ALIGNED),
+    PACKED.skips,
+)
+"""Its exported function, called by tvm-ffi."""
+CUDA_PLAIN = Door(
+    lambda library, workload, given: _by_plain_function(
+        library, workload, given, ctypes.c_void_p()
+    ),
+    PLAIN.refuses
+    | {"half an element": _ALIGNED, "past the end": (ValueError, "{} is on DLPack device")},
+    PLAIN.skips,
+)
+"""Its plain C function."""
+DOORS_OF_CUDA = {
+    "CUDA kernel": CUDA_KERNEL,
+    "CUDA packed function": CUDA_PACKED,
+    "CUDA plain function": CUDA_PLAIN,
+}
+
+
 def library(folder: Path, **how: Any) -> Any:
     """A library of a CPU with all workloads of the cases and all of where(), in plain C."""
     workloads = [*WORKLOADS, *family.places(family.parts())]
@@ -334,6 +393,9 @@ def library(folder: Path, **how: Any) -> Any:
 
 SAME = Workload((3, 4), (3, 4), (3, 4))
 HALVES = Workload((3, 4), (3, 4), (3, 4), "float16")
+OF_WIDTHS = [SAME] + [
+    Workload((3, 4), (3, 4), (3, 4), dtype) for dtype in ("int8", "bfloat16", "complex128")
+]
 BYTES = Workload((64,), (64,), (64,), "uint8")
 TRUTHS = Workload((64,), (64,), (64,), "bool")
 SQUARE = Workload((4, 4), (4,), (4, 4), "int32")
@@ -387,7 +449,7 @@ def _selects() -> Iterator[Case]:
     for n, m in ((1, 1), (2, 7), (0, 3), (5, 50)):
         yield _case(f"{n} rows of {m}", NAMED, n=n, m=m)
     yield _case("single values", Workload((), (), ()))
-    for workload, name in itertools.product((SAME, HALVES, TRUTHS), ("then", "else_")):
+    for workload, name in itertools.product((*OF_WIDTHS, TRUTHS), ("then", "else_")):
         yield _case(
             f"{workload.dtype} in place", workload, "", name,
             together=lambda given, name=name: given.update(out=given[name]),
@@ -418,33 +480,43 @@ def _strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> An
 
 
 _LAYOUTS: dict[str, Callable[[Any], Any]] = {
-    "rows reversed": lambda a: a[::-1].copy()[::-1],
-    "columns reversed": lambda a: a[:, ::-1].copy()[:, ::-1],
+    "reversed rows": lambda a: a[::-1].copy()[::-1],
+    "reversed columns": lambda a: a[:, ::-1].copy()[:, ::-1],
     "Fortran's order": lambda a: a.copy("F"),
-    "gaps": lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    "columns with gaps": lambda a: np.repeat(a, 2, axis=1)[:, ::2],
 }
 
 
 def _layouts() -> Iterator[Case]:
-    for (how, change), name in itertools.product(_LAYOUTS.items(), NAMES):
-        yield _case(how, SAME, "strides", name, change)
-    for name in NAMES[:3]:
-        yield _case("one row repeated", SAME, "strides", name, _repeated)
+    for kind, name in itertools.product(OF_WIDTHS, NAMES):
+        for how, change in _LAYOUTS.items():
+            yield _case(f"{kind.dtype} in {how},", kind, "strides", name, change)
+        if name != "out":
+            yield _case(f"{kind.dtype} in one row,", kind, "strides", name, _repeated)
+            yield _case(f"{kind.dtype} that is read-only,", kind, "frozen", name, _frozen)
+        if name != "cond" and kind.element.width > 1:
+            oddity = "misaligned"
+            yield _case(f"{kind.dtype} misaligned,", kind, oddity, name, lambda a: _shifted(a, 1))
     for strides in ((16, 4), (-4, 12)):
         oddity = "strides" if strides[0] < 0 else ""
         change = lambda a, strides=strides: _strided(a, (3, 4), strides)  # noqa: E731
         yield _case(f"steps {strides} of", SAME, oddity, "out", change)
-    for name in NAMES[1:]:
-        yield _case("misaligned", SAME, "misaligned", name, lambda a: _shifted(a, 1))
     for dtype, by in (("complex64", 4), ("complex128", 8)):
         kind = Workload((3, 4), (3, 4), (3, 4), dtype)
-        yield _case(f"halves of {dtype} aligned", kind, "", "out", lambda a, by=by: _shifted(a, by))
+        oddity = "half an element" if by < 8 else ""
+        change = lambda a, by=by: _shifted(a, by)  # noqa: E731
+        yield _case(f"halves of {dtype} aligned", kind, oddity, "out", change)
         shifted = lambda a, by=by: _shifted(a, by // 2)  # noqa: E731
         yield _case(f"halves of {dtype} misaligned", kind, "misaligned", "out", shifted)
 
 
 def _repeated(array: Any) -> Any:
     return np.lib.stride_tricks.as_strided(array, array.shape, (0, array.strides[1]))
+
+
+def _frozen(array: Any) -> Any:
+    array.flags.writeable = False
+    return array
 
 
 def _shifted(array: Any, by: int) -> Any:
