@@ -178,7 +178,8 @@ def _handed(array: Any, device: int) -> HandMade:
     element = element_type(array.dtype)
     steps = tuple(step // array.itemsize for step in array.strides)
     code = (element.code, element.bits, 1)
-    return HandMade(array, strides=steps, device=device, dtype=code)
+    flags = None if array.flags.writeable else READ_ONLY
+    return HandMade(array, strides=steps, device=device, dtype=code, flags=flags)
 
 
 def _by_plain_function(library: Any, workload: Workload, given: Operands, *more: Any) -> None:
@@ -231,10 +232,10 @@ def _one_by_one(_pool: Any, piece: Any, count: int, data: Any) -> None:
 KERNEL = Door(
     lambda library, workload, given: library[workload.name](**given),
     {
-        "shape": (ArgumentError, "{} has shape"),
+        "shape": (ArgumentError, r"{} has shape \[.*\]; expected \[3,4\]"),
         "size": (ArgumentError, r"{} has shape \[5\]; expected \[n\] with n = 4"),
         "lower rank": (ArgumentError, "{} has shape"),
-        "type": (DTypeError, "{} has element type"),
+        "type": (DTypeError, "{} has element type .*expected (float32|bool)"),
         "lanes": (DTypeError, "{} has element type .*DLPack"),
         "itself": (ArgumentError, "its elements share memory"),
         "device": (ArgumentError, "{} is on device 0 of CUDA; expected memory of the CPU"),
@@ -251,7 +252,7 @@ KERNEL = Door(
 PACKED = Door(
     lambda library, workload, given: _by_packed_function(library[workload.name].function, given),
     {
-        "shape": (ValueError, "{} has shape"),
+        "shape": (ValueError, r"{} has shape \[.*\]; expected \[3,4\]"),
         "size": (ValueError, r"{} has shape \[5\]; expected \[n\] with n = 4 as in an earlier"),
         "lower rank": (ValueError, "{} has shape"),
         "type": (TypeError, "{} has DLPack type code"),
@@ -566,7 +567,8 @@ def _refusals() -> Iterator[Case]:
     yield _case("past the end", SAME, "past the end", "then", past, _all_false)
     yield _case("negative size of", LINE, "negative", "cond", together=_of_shape(-1), n=4)
     yield _case("too many elements of", LINE, "too many", "cond", together=_of_shape(2**57), n=4)
-    yield _case("read-only", SAME, "read-only", "out", _made(flags=READ_ONLY))
+    yield _case("read-only capsule", SAME, "read-only", "out", _made(flags=READ_ONLY))
+    yield _case("read-only", SAME, "read-only", "out", _frozen)
 
 
 def _two_lanes(array: Any) -> HandMade:

@@ -23,26 +23,14 @@ class _OnCuda:
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [
-        (
-            {"then": np.ones((3, 5), "f4")},
-            ArgumentError,
-            r"then has shape \[3,5\]; expected \[3,4\]",
-        ),
-        ({"then": np.ones(12, "f4")}, ArgumentError, r"then has shape \[12\]"),
-        ({"cond": np.ones((1, 4), bool)}, ArgumentError, r"cond has shape \[1,4\]"),
         ({"cond": COND.view("u1")}, DTypeError, "cond has element type uint8.*pass cond != 0"),
-        ({"then": np.ones((3, 4))}, DTypeError, "then has element type float64; expected float32"),
         ({"else_": ELSE.astype(">f4")}, DTypeError, "else_ has element type >f4 in foreign byte"),
         ({"then": THEN.astype(object)}, DTypeError, "then has element type object"),
         ({"then": THEN.astype("U3")}, DTypeError, "then has element type <U3"),
-        ({"then": None}, ArgumentError, "then is None; expected a NumPy array"),
         ({"then": [[1.0]]}, ArgumentError, "then is a list; expected a NumPy array"),
-        ({"then": "x"}, ArgumentError, "then is a str"),
         ({"then": 1.0}, ArgumentError, r"then is the scalar 1.0.*of shape \[3,4\]"),
         ({"then": np.float32(1)}, ArgumentError, r"then has shape \[\]"),
         ({"then": _OnCuda()}, ArgumentError, "then is on device 0 of CUDA; expected memory of the"),
-        ({"out": np.zeros((3, 5), "f4")}, ArgumentError, r"out has shape \[3,5\]"),
-        ({"out": np.zeros((3, 4))}, DTypeError, "out has element type float64"),
         ({"out": np.zeros((3, 4), ">f4")}, DTypeError, "out has element type >f4"),
         ({"out": [0]}, ArgumentError, "out is a list"),
         ({"out": 1.0}, ArgumentError, "out is the scalar 1.0"),
@@ -57,36 +45,6 @@ def test_wrong_operand_is_named(change, error, text):
         kernel(SAME)(**args)
     if before is not None:
         assert out.tobytes() == before
-
-
-@pytest.mark.parametrize(
-    ("strides", "shared"),
-    [
-        ((0, 4), True),
-        ((4, 4), True),
-        ((8, 4), True),
-        ((-4, 8), True),
-        ((16, 4), False),
-        ((-4, 12), False),
-    ],
-)
-def test_out_whose_elements_overlap_is_refused(strides, shared):
-    memory = np.zeros(64, "f4")
-    out = np.lib.stride_tricks.as_strided(memory[20:], (3, 4), strides)
-    if shared:
-        with pytest.raises(ArgumentError, match="its elements share memory"):
-            kernel(SAME)(COND, THEN, ELSE, out=out)
-        assert not memory.any()
-    else:
-        assert (kernel(SAME)(COND, THEN, ELSE, out=out) == 1).all()
-
-
-def test_read_only_out_is_refused():
-    out = np.zeros((3, 4), "f4")
-    out.flags.writeable = False
-    with pytest.raises(ArgumentError, match="out is a ndarray that cannot be written"):
-        kernel(SAME)(COND, THEN, ELSE, out=out)
-    assert not out.any()
 
 
 def test_torch_out_whose_elements_overlap_is_refused():
@@ -173,20 +131,6 @@ def test_int_too_long_to_print_is_refused(dtype):
 def test_cond_scalar_is_a_bool():
     with pytest.raises(DTypeError, match="cond is the int 1; expected bool: pass cond != 0"):
         kernel(Workload((), (), (), "float32"))(1, 1.0, 2.0)
-
-
-def test_equal_names_with_unequal_sizes():
-    k = kernel(Workload(("n",), ("n",), ("n", "n"), "float32", "multidirectional"))
-    out = np.full((3, 3), 7, "f4")
-    with pytest.raises(ArgumentError, match=r"then has shape \[4\]; expected \[n\] with n = 3"):
-        k(np.ones(3, bool), np.ones(4, "f4"), np.ones((3, 3), "f4"), out=out)
-    with pytest.raises(
-        ArgumentError, match=r"else_ has shape \[3,4\]; expected \[n,n\] with n = 3"
-    ):
-        k(np.ones(3, bool), np.ones(3, "f4"), np.ones((3, 4), "f4"), out=out)
-    with pytest.raises(ArgumentError, match=r"out has shape \[3,4\]; expected \[n,n\] with n = 3"):
-        k(np.ones(3, bool), np.ones(3, "f4"), np.ones((3, 3), "f4"), out=np.ones((3, 4), "f4"))
-    assert (out == 7).all()
 
 
 @pytest.mark.parametrize(

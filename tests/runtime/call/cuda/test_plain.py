@@ -70,19 +70,6 @@ def test_memory_of_the_cpu_is_refused_and_not_touched(library, which):
         assert fake.fake_launches() == 0
 
 
-def test_null_and_overlap_and_sizes_are_refused_as_on_cpus(library):
-    with running(W):
-        cond, then, else_, out = (on_device(array) for array in arrays())
-        for operands, size, said in (
-            ((cond, None, else_, out), 3, "then has a null data pointer; expected 48 bytes"),
-            ((cond, then, else_, address(then) + 4), 3, "out overlaps then"),
-            ((cond, then, else_, address(out) + 2), 2, "out begins at"),
-            ((cond, then, else_, out), -3, "the size of n is -3; expected 0 or more"),
-        ):
-            status, message = call(library, W, *operands, sizes=(size,))
-            assert status == INVALID and message.startswith(said)
-
-
 def test_two_devices_are_refused(library):
     with fake_driver(90, 90):
         cond, then, else_, out = (on_device(a, device=k % 2) for k, a in enumerate(arrays()))
