@@ -29,12 +29,8 @@ RULES = [
 
 
 def described(workloads, **target):
-    plain = manifest(workloads)
-    return dataclasses.replace(
-        plain,
-        kernels=tuple(dataclasses.replace(r, c_function=c_name(r.workload)) for r in plain.kernels),
-        target={**plain.target, **target},
-    )
+    plain = manifest(workloads, plain=True)
+    return dataclasses.replace(plain, target={**plain.target, **target})
 
 
 CUDA = {"kind": "cuda", "archs": ["sm_90"], "cpu_features": []}

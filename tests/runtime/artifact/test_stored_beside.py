@@ -9,7 +9,7 @@ from te_select import Workload
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import stored
 from te_select.runtime.artifact.manifest import c_name
-from tests.support.runtime_standin import build
+from tests.support.runtime_standin import build, manifest
 
 W = Workload((8,), (8,), (8,), "float32")
 AR = b"!<arch>\n" + b"/".ljust(48) + b"4".ljust(10) + b"`\n" + b"\0" * 4
@@ -25,9 +25,7 @@ def plain(tmp_path_factory):
 @pytest.fixture
 def with_c(plain):
     """A library with plain C functions, and a static library of the same build."""
-    kernel = dataclasses.replace(plain.manifest.kernels[0], c_function=c_name(W))
-    manifest = dataclasses.replace(plain.manifest, kernels=(kernel,))
-    return dataclasses.replace(plain, manifest=manifest, static={".a": ARCHIVE})
+    return dataclasses.replace(plain, manifest=manifest([W], plain=True), static={".a": ARCHIVE})
 
 
 def listed(folder):

@@ -1,12 +1,10 @@
 """Memory of large results: kept for the next ones, given back, and nobody else's meanwhile."""
 
-import os
-import subprocess
 import sys
 import textwrap
-import threading
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ from te_select import Workload, where
 from te_select.runtime.call import _extension as extension
 from te_select.runtime.call import extension as module
 from tests.support.machines import needs_forks, needs_limits
+from tests.support.programs import ended
 from tests.support.runtime_standin import kernel
 
 LARGE = 9_000_000  # elements of four bytes: more than 32 MiB
@@ -46,22 +45,25 @@ def address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
+START = f"""
+import numpy as np, te_select
+from te_select.runtime.call import extension as module
+extension, where, LARGE, SECONDS = module.extension, te_select.where, {LARGE}, {SECONDS}
+"""
+
+
 def python(code: str, **variables: str) -> str:
     """Run a program that begins with the names of this file."""
-    start = (
-        "import numpy as np, te_select\nfrom te_select.runtime.call import extension as module\n"
-    )
-    start += f"extension, where, LARGE = module.extension, te_select.where, {LARGE}\n"
-    start += f"SECONDS = {SECONDS}\n"
-    done = subprocess.run(
-        [sys.executable, "-c", start + textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **variables},
-    )
+    done = ended(sys.executable, "-c", START + textwrap.dedent(code), **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
+
+
+def wait_until_nothing_is_kept() -> None:
+    end = time.monotonic() + SECONDS
+    while extension.bytes_kept() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not extension.bytes_kept()
 
 
 def test_memory_of_a_dead_result_is_that_of_the_next(operands):
@@ -102,17 +104,10 @@ def test_block_is_taken_if_it_is_little_too_large(operands, share, fits):
 
 
 def test_memory_is_given_back_after_a_while(operands):
-    where(*operands)
-    assert extension.bytes_kept()
-    end = time.monotonic() + SECONDS
-    while extension.bytes_kept() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not extension.bytes_kept()
-    where(*operands)  # and the thread that gives it back starts again
-    end = time.monotonic() + SECONDS
-    while extension.bytes_kept() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not extension.bytes_kept()
+    for _ in range(2):  # the thread that gives it back starts again
+        where(*operands)
+        assert extension.bytes_kept()
+        wait_until_nothing_is_kept()
 
 
 def test_no_more_is_kept_than_the_limit(operands):
@@ -180,9 +175,8 @@ def test_thread_keeps_its_mask_of_signals_when_a_result_dies():
 def test_result_may_die_in_another_thread(operands):
     results = [where(*operands)]
     place = address(results[0])
-    thread = threading.Thread(target=results.clear)
-    thread.start()
-    thread.join()
+    with ThreadPoolExecutor(1) as another:
+        another.submit(results.clear).result()
     assert address(where(*operands)) == place
 
 
@@ -198,11 +192,8 @@ def test_threads_never_share_a_result(operands):
             if not (result[1::3] == mark).all() or not (result[::3] == x[:part:3]).all():
                 wrong.append((number, step))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(4)))
     assert not wrong
 
 

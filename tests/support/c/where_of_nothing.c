@@ -1,26 +1,7 @@
 /* Selects tensors of rank 0 without pointers to shape and strides, or without elements and memory. */
 #include <stdio.h>
 
-#include "level.h"
-#include "where_kernels.h"
-#include "where_library.h"
-
-static int32_t run(int32_t width, int32_t rows, int32_t number, void* const* data, int64_t m,
-                   int64_t n, int64_t flags) {
-  select_all(width, rows, number, data, m, n);
-  return flags < 0;
-}
-
-/* ---- what the stub of a library has --------------------------------------------------------------- */
-
-void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {
-  if (!level) take_runs(kernels), take_rows(kernels);
-}
-
-static const char* const no_features[] = {NULL};
-static const te_select_level level = {"x86-64", no_features};
-const te_select_library te_select_this_library = {1, &level, te_select_where_take_level};
-const char te_select_manifest_text[] = "";
+#include "where_in_c.c"
 
 int __tvm_ffi_te_select_where(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 

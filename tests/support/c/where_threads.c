@@ -4,27 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "where_kernels.h"
-#include "where_library.h"
+#define LATE_ROWS 1
+#include "where_in_c.c"
 
 enum { THREADS = 64, CALLS = 60, ROWS = 60, COLUMNS = 70, WIDTH = sizeof(float) };
-
-static int32_t run(int32_t width, int32_t rows, int32_t number, void* const* data, int64_t m,
-                   int64_t n, int64_t flags) {
-  select_all(width, rows, number, data, m, n);
-  return flags < 0;
-}
-
-/* ---- what the stub of a library has --------------------------------------------------------------- */
-
-void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {
-  if (!level) take_runs(kernels);
-}
-
-static const char* const no_features[] = {NULL};
-static const te_select_level levels[] = {{"x86-64", no_features}};
-const te_select_library te_select_this_library = {1, levels, te_select_where_take_level};
-const char te_select_manifest_text[] = "";
 
 int __tvm_ffi_te_select_where_library(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 

@@ -155,11 +155,6 @@ def test_work_is_done_whole_by_fewer_threads_than_asked(tmp_path):
     assert 0 <= int(run_alone(code, path, TE_SELECT_NUM_THREADS="200")) < 60
 
 
-def test_bytes_decide_how_many_threads_are_worth_it(tmp_path):
-    path = build([SQUARE], tmp_path / "mask.so", bytes_per_thread=20000)
-    assert run_alone(PARALLEL, path).split() == ["1"]
-
-
 def test_threads_have_equal_tasks_of_256_kb_at_most_65536(tmp_path):
     names = "cond_sampling", "cpu_model", "pool", "pool_backoff", "processors", "profile", "sysfs"
     files = [f"cpu/{name}.c" for name in names]

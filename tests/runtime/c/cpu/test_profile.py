@@ -88,20 +88,8 @@ def test_mesh_server_stores_past_the_cache_beyond_its_l2(library):
     assert fills(library, 49 * MB // 10, 2)
 
 
-def test_zen_4_stores_past_the_cache_beyond_its_share_of_the_l3(library):
-    found = pretend(library, ZEN_4)
-    assert found.origin == "measured: znver4"
-    assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
-    assert found.decisions["bytes_per_thread"] == 256 * KB
-    for threads, first in ((1, 0.6), (2, 1.2), (3, 1.8), (8, 4.8)):  # two share a cache
-        size = round(32 * MB * first)
-        assert not library.streams(size - 100, 0, 0, threads)
-        assert library.streams(size + 100, 0, 0, threads)
-    assert fills(library, 36 * MB, 2)
-    assert not fills(library, 35 * MB, 2)
-
-
 ZEN_3 = (b"AuthenticAMD", 25, 1, 512 * KB, 32 * MB, 16)
+ZEN_5 = (b"AuthenticAMD", 26, 2, MB, 32 * MB, 8)
 UNKNOWN = [
     (b"AuthenticAMD", 27, 1, MB, 32 * MB, 16),
     (b"GenuineIntel", 6, 0x97, 1280 * KB, 32 * MB, 24),
@@ -109,37 +97,34 @@ UNKNOWN = [
 ]
 
 
+def shares(each):
+    return {threads: min(each * threads, 1.25) for threads in (1, 2, 3, 8)}
+
+
 @pytest.mark.parametrize(
     ("machine", "origin", "stream", "fill"),
     [
-        (ZEN_3, "measured: znver3", 0.417, 0.328),
-        *((machine, "reasoned: ", 0.5, 0.4) for machine in UNKNOWN),
+        (ZEN_4, "measured: znver4", {1: 0.6, 2: 1.2, 3: 1.8, 8: 4.8}, {2: 1.1}),
+        (ZEN_5, "measured: znver5", {1: 0.6, 2: 1.2, 3: 1.25, 9: 2.5}, {1: 0.7, 2: 1.25, 8: 1.25}),
+        (ZEN_3, "measured: znver3", shares(0.417), shares(0.328)),
+        *((machine, "reasoned: ", shares(0.5), shares(0.4)) for machine in UNKNOWN),
     ],
 )
-def test_cache_is_counted_for_each_thread(library, machine, origin, stream, fill):
+def test_stores_pass_the_cache_beyond_a_share_of_the_l3(library, machine, origin, stream, fill):
+    """By the number of threads, of which only the two of a Zen 4 share a cache."""
     assert pretend(library, machine).origin.startswith(origin)
-    for threads in (1, 2, 3, 8):
-        size = round(32 * MB * min(stream * threads, 1.25))
-        assert not library.streams(size - 100, 0, 0, threads)
-        assert library.streams(size + 100, 0, 0, threads)
-        size = round(32 * MB * min(fill * threads, 1.25))
-        assert not fills(library, size - 100, threads)
-        assert fills(library, size + 100, threads)
+    for threads, share in stream.items():
+        size = round(32 * MB * share)
+        assert [library.streams(size + more, 0, 0, threads) for more in (-100, 100)] == [0, 1]
+    for threads, share in fill.items():
+        size = round(32 * MB * share)
+        assert [fills(library, size + more, threads) for more in (-100, 100)] == [0, 1]
 
 
-def test_zen_5_stores_past_the_cache_earlier_on_one_thread(library):
-    found = pretend(library, (b"AuthenticAMD", 26, 2, MB, 32 * MB, 8))
-    assert found.origin == "measured: znver5"
-    assert (found.decisions["skip"], found.decisions["backwards"]) == (1, 0)
-    assert found.decisions["bytes_per_thread"] == 384 * KB
-    for threads, first in ((1, 0.6), (2, 1.2), (3, 1.25), (8, 1.25), (9, 2.5)):
-        size = round(32 * MB * first)
-        assert not library.streams(size - 100, 0, 0, threads)
-        assert library.streams(size + 100, 0, 0, threads)
-    for threads, first in ((1, 0.7), (2, 1.25), (8, 1.25)):
-        size = round(32 * MB * first)
-        assert not fills(library, size - 100, threads)
-        assert fills(library, size + 100, threads)
+@pytest.mark.parametrize(("machine", "grain"), [(ZEN_4, 256 * KB), (ZEN_5, 384 * KB)])
+def test_machine_that_was_measured_has_decisions_of_its_own(library, machine, grain):
+    found = pretend(library, machine).decisions
+    assert [found[key] for key in ("skip", "backwards", "bytes_per_thread")] == [1, 0, grain]
 
 
 @pytest.mark.parametrize(
