@@ -235,7 +235,7 @@ KERNEL = Door(
         "shape": (ArgumentError, r"{} has shape \[.*\]; expected \[3,4\]"),
         "size": (ArgumentError, r"{} has shape \[5\]; expected \[n\] with n = 4"),
         "lower rank": (ArgumentError, "{} has shape"),
-        "type": (DTypeError, "{} has element type .*expected (float32|bool)"),
+        "type": (DTypeError, "{} has element type .*expected (float32|bool: pass cond != 0)"),
         "lanes": (DTypeError, "{} has element type .*DLPack"),
         "itself": (ArgumentError, "its elements share memory"),
         "device": (ArgumentError, "{} is on device 0 of CUDA; expected memory of the CPU"),

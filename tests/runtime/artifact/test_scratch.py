@@ -192,8 +192,6 @@ MAKER = """
         os.kill(os.getpid(), signal.SIGKILL)
     if "leave" in sys.argv:
         os._exit(0)
-    if "wait" in sys.argv:
-        sys.stdin.read()
     scratch.remove(made)
 """
 
@@ -222,19 +220,6 @@ def test_folder_of_a_killed_process_is_removed_by_the_next(
     assert not left[0].exists()  # by the second
     assert (left[1] / "kernels.o").exists()
     assert not made_by(temporary, room).exists()
-    assert names(tmp_path) == set()
-
-
-def test_folder_of_a_living_process_stays(tmp_path: Path, temporary: dict[str, str]) -> None:
-    words = [sys.executable, "-c", textwrap.dedent(MAKER), "0", "wait"]
-    with subprocess.Popen(
-        words, env=temporary, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as living:
-        assert living.stdout is not None
-        made = Path(living.stdout.readline().strip())
-        made_by(temporary, 0)
-        assert (made / "kernels.o").exists()
-    made_by(temporary, 0)
     assert names(tmp_path) == set()
 
 

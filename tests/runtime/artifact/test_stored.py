@@ -96,19 +96,6 @@ def test_killed_writer_leaves_the_old_or_the_new_library(pair, tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["mask.json", "mask.so"]
 
 
-def test_write_that_fails_leaves_what_was_there(path, pair, monkeypatch):
-    before = path.read_bytes(), path.with_suffix(".json").read_bytes()
-
-    def broken(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(atomic.Path, "replace", broken)
-    with pytest.raises(ArtifactError, match="cannot be written: No space left"):
-        stored.write(stored.read(pair[1]), path)
-    assert (path.read_bytes(), path.with_suffix(".json").read_bytes()) == before
-    assert not list(path.parent.glob(".*"))
-
-
 def test_files_reach_the_disk_before_they_are_renamed(path, monkeypatch):
     events = []
     fsync, replace = os.fsync, atomic.Path.replace

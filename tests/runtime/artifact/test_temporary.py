@@ -25,22 +25,6 @@ def clear(folder: Path) -> None:
     scratch.remove(scratch.make_within(folder))
 
 
-def test_what_a_killed_process_has_left_is_removed(tmp_path: Path) -> None:
-    code = """
-import os, signal, sys
-from pathlib import Path
-from te_select.runtime.artifact import scratch
-for _ in range(2):
-    made = scratch.make_within(Path(sys.argv[1]))
-    (made / "kernels.o").touch()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-    assert ended(sys.executable, "-c", code, tmp_path).returncode == -signal.SIGKILL
-    assert len(names(tmp_path)) == 2
-    atomic.replace(tmp_path / "mask.so", b"")
-    assert names(tmp_path) == {"mask.so"}
-
-
 def test_what_a_living_process_has_made_stays(tmp_path: Path) -> None:
     made = scratch.make_within(tmp_path)
     clear(tmp_path)

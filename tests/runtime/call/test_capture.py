@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -43,13 +42,38 @@ def run(tmp_path: Path) -> Any:
     words = [str(library), KERNEL.name, NAMED.name]
 
     def once(wheres: int) -> dict[str, Any]:
-        variables = {**os.environ, "TE_SELECT_CAPTURE": str(tmp_path / "seen.json")}
-        command = [sys.executable, "-c", textwrap.dedent(PROGRAM), *words, str(wheres)]
-        subprocess.run(command, check=True, env=variables)
+        python(PROGRAM, *words, str(wheres), TE_SELECT_CAPTURE=str(tmp_path / "seen.json"))
         found: dict[str, Any] = json.loads((tmp_path / "seen.json").read_text())
         return found
 
     return once
+
+
+@pytest.fixture
+def seen_of(tmp_path: Path) -> Any:
+    """Runs a program with a library of one kernel; what is written when it ends."""
+
+    def once(code: str) -> dict[str, Any]:
+        path = te_select.export([KERNEL], tmp_path / "lib.so", tuning_logs=False)
+        seen = tmp_path / "seen.json"
+        python(START + textwrap.dedent(code), path, TE_SELECT_CAPTURE=str(seen))
+        found: dict[str, Any] = json.loads(seen.read_text())
+        return found
+
+    return once
+
+
+START = """
+import os, shutil, sys
+import numpy as np
+import te_select
+path = sys.argv[1]
+kernel, cond, x = te_select.load(path), np.ones((64, 1), bool), np.ones((64, 500), "f4")
+def ask(times):
+    for _ in range(times):
+        kernel(cond, x, 0.5)
+        te_select.where(x > 0, x, x)
+"""
 
 
 def key(workload: Workload) -> str:
@@ -66,24 +90,14 @@ def test_calls_are_counted_and_conds_are_sampled(run: Any) -> None:
     assert fixed["seconds"] > 0 and named["seconds"] > 0
 
 
-def test_forked_child_writes_what_it_has_asked_for_itself(tmp_path: Path, family: Path) -> None:
-    path = te_select.export([KERNEL], tmp_path / "lib.so", tuning_logs=False)
-    code = """
-import os, sys, numpy as np, te_select
-kernel, x = te_select.load(sys.argv[1]), np.ones((64, 500), "f4")
-def ask(times):
-    for _ in range(times):
-        kernel(x[:, :1] > 0, x, 0.5)
-        te_select.where(x > 0, x, x)
-ask(9)
-if child := os.fork():
-    os.waitpid(child, 0)
-else:
-    ask(2)
-"""
-    seen = tmp_path / "seen.json"
-    python(code, path, TE_SELECT_CAPTURE=str(seen))
-    found = json.loads(seen.read_text())
+def test_forked_child_writes_what_it_has_asked_for_itself(seen_of: Any, family: Path) -> None:
+    found = seen_of("""
+        ask(9)
+        if child := os.fork():
+            os.waitpid(child, 0)
+        else:
+            ask(2)
+    """)
     assert [each["calls"] for each in found["kernels"].values()] == [11]
     assert [each["elements"] for each in found["where"].values()] == [11 * 64 * 500]
 
@@ -108,40 +122,23 @@ def test_what_is_no_file_stays_and_is_not_waited_for(
     assert Path("/dev/full").is_char_device()
 
 
-def test_a_few_calls_are_timed(tmp_path: Path, family: Path) -> None:
-    path = te_select.export([KERNEL], tmp_path / "lib.so", tuning_logs=False)
-    code = """
-import sys, numpy as np, te_select
-kernel, x = te_select.load(sys.argv[1]), np.ones((64, 500), "f4")
-for _ in range(int(sys.argv[2])):
-    kernel(x[:, :1] > 0, x, 0.5)
-    te_select.where(x > 0, x, x)
-"""
-    seen = tmp_path / "seen.json"
-    python(code, path, "9", TE_SELECT_CAPTURE=str(seen))
-    found = json.loads(seen.read_text())
+def test_a_few_calls_are_timed(seen_of: Any, family: Path) -> None:
+    found = seen_of("ask(9)")
     for each in (*found["kernels"].values(), *found["where"].values()):
         assert 0 < each["seconds"] < 1
 
 
-def test_calls_of_two_kernels_of_one_workload_add_up(tmp_path: Path) -> None:
-    path = te_select.export([KERNEL], tmp_path / "lib.so", tuning_logs=False)
-    code = """
-import shutil, sys, numpy as np, te_select
-other = sys.argv[1].replace("lib.so", "two.so")
-shutil.copy(sys.argv[1], other)
-one, two = te_select.load(sys.argv[1]), te_select.load(other)
-cond, x = np.ones((64, 1), bool), np.ones((64, 500), "f4")
-for _ in range(101):
-    one(cond, x, 0.5)
-    two(cond, x, 0.5)
-del one
-for _ in range(7):
-    two(cond, x, 0.5)
-"""
-    seen = tmp_path / "seen.json"
-    python(code, path, TE_SELECT_CAPTURE=str(seen))
-    assert json.loads(seen.read_text())["kernels"][key(KERNEL)]["calls"] == 209
+def test_calls_of_two_kernels_of_one_workload_add_up(seen_of: Any) -> None:
+    found = seen_of("""
+        two = te_select.load(shutil.copy(path, path.replace("lib.so", "two.so")))
+        for _ in range(101):
+            kernel(cond, x, 0.5)
+            two(cond, x, 0.5)
+        del kernel
+        for _ in range(7):
+            two(cond, x, 0.5)
+    """)
+    assert found["kernels"][key(KERNEL)]["calls"] == 209
 
 
 def test_kernels_of_where_are_counted_and_runs_add_up(run: Any, family: Path) -> None:
@@ -177,10 +174,7 @@ def test_file_that_takes_nothing_is_one_warning_at_the_end(
         file.write_text(text)
     code = "import numpy as np, os\nfrom te_select import where\nos.chdir('/')\n"
     code += "where(np.arange(9) > 3, np.ones(9), 0)\nprint('done')"
-    command, variables = [sys.executable, "-c", code], {**os.environ, "TE_SELECT_CAPTURE": name}
-    done = subprocess.run(
-        command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = ended(sys.executable, "-c", code, cwd=tmp_path, TE_SELECT_CAPTURE=name)
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert "to which nothing could be added" in done.stderr and why in done.stderr
     assert "Traceback" not in done.stderr

@@ -51,17 +51,6 @@ def parallel(tmp_path_factory):
     return build([SQUARE], tmp_path_factory.mktemp("parallel") / "mask.so", bytes_per_thread=1024)
 
 
-def test_parallel_kernel_survives_a_fork(parallel):
-    code = f"""{PARALLEL}
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if (k(cond, then, else_) == cond).all() else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert (k(cond, then, else_) == cond).all()
-    """
-    assert run_alone(code, parallel).split() == ["3"]
-
-
 @needs_forks
 def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
     other = Workload((64, 64), (64, 64), (64, 64), "uint8")
@@ -83,16 +72,6 @@ def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
     assert os.waitpid(child, 0)[1] == 0
     """
     assert run_alone(code, parallel, path, tmp_path / "made.so").split() == ["3"]
-
-
-@pytest.mark.parametrize(
-    ("wish", "openmp", "extra"),
-    [("1", "9", "0"), ("2", "", "1"), ("4", "x", "3"), ("", "3", "2"), ("", "2,8", "1")],
-)
-def test_thread_count_is_read_from_the_environment(parallel, wish, openmp, extra):
-    """A list for OpenMP has one count for each level of nesting, and the first one counts."""
-    out = run_alone(PARALLEL, parallel, TE_SELECT_NUM_THREADS=wish, OMP_NUM_THREADS=openmp)
-    assert out.split() == [extra]
 
 
 REFUSED = """

@@ -145,7 +145,8 @@ def test_wish_comes_before_quota_and_affinity(built, places, tmp_path, monkeypat
     groups.mkdir(exist_ok=True)
     (groups / "cpu.max").write_text("100000 100000")
     of_process.write_text("0::/\n")
-    wishes = ({"TE_SELECT_NUM_THREADS": "7", "OMP_NUM_THREADS": "5"}, {"OMP_NUM_THREADS": "5"}, {})
+    both = {"TE_SELECT_NUM_THREADS": "7", "OMP_NUM_THREADS": "5"}
+    wishes = (both, both | {"TE_SELECT_NUM_THREADS": ""}, {})
     for number, (wish, threads) in enumerate(zip(wishes, (7, 5, 1), strict=True)):
         for name in ("TE_SELECT_NUM_THREADS", "OMP_NUM_THREADS"):
             monkeypatch.delenv(name, raising=False)
