@@ -83,18 +83,15 @@ def test_child_of_a_process_whose_thread_compiles_can_compile():
     assert said == "[0, 0, 0, 0, 0]\n"
 
 
-def test_fork_waits_for_what_another_thread_compiles():
-    run("""
+SCRIPTS = {
+    "fork waits for what another thread compiles": """
         done = holding()
         threading.Timer(0.3, done.set).start()
         assert forked(whole) == 0
         assert done.is_set()
         whole()
-    """)
-
-
-def test_thread_that_begins_to_compile_waits_until_a_fork_ends():
-    run("""
+    """,
+    "thread that begins to compile waits until a fork ends": """
         done = holding()
         fork = threading.Thread(target=forked, args=(whole,))
         fork.start()
@@ -108,11 +105,8 @@ def test_thread_that_begins_to_compile_waits_until_a_fork_ends():
         fork.join()
         late.join(forks.LONGEST_WAIT / 2)
         assert not late.is_alive()
-    """)
-
-
-def test_child_does_not_wait_for_a_fork_of_its_parent():
-    run("""
+    """,
+    "child does not wait for a fork of its parent": """
         of_another_thread = 0
         forks._gate._forking[of_another_thread] = time.monotonic() + forks.LONGEST_WAIT
 
@@ -121,17 +115,60 @@ def test_child_does_not_wait_for_a_fork_of_its_parent():
             whole()
 
         assert forked(child) == 0
-    """)
-
-
-def test_thread_may_fork_while_it_compiles_itself():
-    run("""
+    """,
+    "thread may fork while it compiles itself": """
         with forks.no_fork_during():
             assert forked(whole) == 0
             whole()
             assert forked(whole) == 0
         assert forked(whole) == 0
-    """)
+    """,
+    # Whatever a thread does in the gate at the moment of a fork, no lock stays locked.
+    "child of a process of many threads can compile": """
+        def come_and_go():
+            while True:
+                whole()
+
+        for _ in range(3):
+            threading.Thread(target=come_and_go, daemon=True).start()
+        assert [forked(whole) for _ in range(300)] == [0] * 300
+        os._exit(0)
+    """,
+    # The lock of the fetching thread is never released in the child.
+    "child forked while kernels are fetched selects": """
+        import numpy as np
+        from te_select.numpy_where.kernels import library
+
+        fetching, done = threading.Event(), threading.Event()
+        from_cache = library._from_cache
+
+        def slowly(part):
+            fetching.set()
+            done.wait()
+            return from_cache(part)
+
+        library._from_cache = slowly
+        cond, x = np.arange(5000) % 3 == 0, np.arange(5000.0)
+        call = lambda: te_select.where(cond, x, -x)
+        thread = threading.Thread(target=call)
+        thread.start()
+        assert fetching.wait(100)
+
+        def child():
+            library._from_cache = from_cache
+            assert (call() == np.where(cond, x, -x)).all()
+            assert te_select.where.stats().calls == 1
+
+        assert forked(child) == 0
+        done.set()
+        thread.join()
+    """,
+}
+
+
+@pytest.mark.parametrize("case", SCRIPTS)
+def test_script_ends_as_it_should(case):
+    run(SCRIPTS[case])
 
 
 def test_child_whose_parent_saw_nobody_compile_may_compile():
@@ -210,98 +247,26 @@ INTERRUPTED = """
         other.join(30)
         whole()
         return not other.is_alive() and forked(whole) == 0
+
+    number, busy = 0, sys.argv[1] == "after a wait"
+    while lines >= number:
+        number += 1
+        if busy:
+            threading.Timer(0.01, holding().set).start()
+        interrupt_at(number)
+        try:
+            whole() if sys.argv[1] == "compiling" else forked(lambda: None)
+        except KeyboardInterrupt:
+            pass
+        sys.settrace(None)
+        assert compiles(), number
+    print(number)
 """
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["at once", "after a wait"])
-def test_interrupt_during_a_fork_leaves_nobody_waiting(busy):
-    said = run(
-        textwrap.dedent(INTERRUPTED)
-        + textwrap.dedent("""
-        number, busy = 0, sys.argv[1] == "True"
-        while lines >= number:
-            number += 1
-            if busy:
-                threading.Timer(0.01, holding().set).start()
-            interrupt_at(number)
-            try:
-                forked(lambda: None)
-            except KeyboardInterrupt:
-                pass
-            sys.settrace(None)
-            assert compiles(), number
-        print(number)
-        """),
-        busy,
-        ignored=True,
-    )
-    assert int(said) > 5
-
-
-def test_interrupt_during_compiling_leaves_nobody_waiting():
-    said = run(
-        textwrap.dedent(INTERRUPTED)
-        + textwrap.dedent("""
-        number = 0
-        while lines >= number:
-            number += 1
-            interrupt_at(number)
-            try:
-                whole()
-            except KeyboardInterrupt:
-                pass
-            sys.settrace(None)
-            assert compiles(), number
-        print(number)
-        """)
-    )
-    assert int(said) > 5
-
-
-def test_child_of_a_process_of_many_threads_can_compile():
-    """Whatever a thread does in the gate at the moment of a fork, no lock stays locked."""
-    run("""
-        def come_and_go():
-            while True:
-                whole()
-
-        for _ in range(3):
-            threading.Thread(target=come_and_go, daemon=True).start()
-        assert [forked(whole) for _ in range(300)] == [0] * 300
-        os._exit(0)
-    """)
-
-
-def test_child_forked_while_kernels_are_fetched_selects():
-    """The lock of the fetching thread is never released in the child."""
-    run("""
-        import numpy as np
-        from te_select.numpy_where.kernels import library
-
-        fetching, done = threading.Event(), threading.Event()
-        from_cache = library._from_cache
-
-        def slowly(part):
-            fetching.set()
-            done.wait()
-            return from_cache(part)
-
-        library._from_cache = slowly
-        cond, x = np.arange(5000) % 3 == 0, np.arange(5000.0)
-        call = lambda: te_select.where(cond, x, -x)
-        thread = threading.Thread(target=call)
-        thread.start()
-        assert fetching.wait(100)
-
-        def child():
-            library._from_cache = from_cache
-            assert (call() == np.where(cond, x, -x)).all()
-            assert te_select.where.stats().calls == 1
-
-        assert forked(child) == 0
-        done.set()
-        thread.join()
-    """)
+@pytest.mark.parametrize("way", ["compiling", "a fork at once", "after a wait"])
+def test_interrupt_leaves_nobody_waiting(way):
+    assert int(run(INTERRUPTED, way, ignored=way != "compiling")) > 5
 
 
 def test_end_of_what_is_tried_in_a_child_is_told():

@@ -103,8 +103,7 @@ def test_shapes_that_do_not_broadcast_fail_the_run_alone():
     made = session(one_where(), options())
     with pytest.raises(Exception, match="the inputs of Where do not broadcast with each other"):
         made.run(None, feeds((3, 5), (3, 4), (3, 5)))
-    fed = feeds(SHAPE, SHAPE, SHAPE)
-    assert made.run(None, fed)[0].tobytes() == np.where(*fed.values()).tobytes()
+    check_session(made)
 
 
 def test_more_dims_than_kernels_take_fail_the_run_alone():
@@ -224,6 +223,9 @@ def test_shape_of_nothing_found_stays(tmp_path):
     assert run(made, fed)[0].shape == own.run(None, fed)[0].shape == (0, 4)
 
 
+OF_QUANTIZED = constant("scale", np.float32(0.5)), constant("zero", np.uint8(3))
+
+
 def quantized(side):
     return [
         node("DequantizeLinear", [f"{side}q", "scale", "zero"], [side]),
@@ -239,7 +241,7 @@ def test_where_between_quantized_tensors_is_fused_with_them(tmp_path, constant_s
         node("Where", WHERE, ["w"]),
         node("QuantizeLinear", ["w", "scale", "zero"], ["o"]),
     ]
-    constants = [constant("scale", np.float32(0.5)), constant("zero", np.uint8(3))]
+    constants = [*OF_QUANTIZED]
     inputs, out = [tensor("c", "bool", ["n"]), x], tensor("o", "uint8", None)
     if constant_side:
         constants.append(constant("y", np.float32(-1)))
@@ -250,9 +252,8 @@ def test_where_between_quantized_tensors_is_fused_with_them(tmp_path, constant_s
 
 def test_where_of_one_dequantized_side_is_ours():
     of_x, x = quantized("x")
-    constants = [constant("scale", np.float32(0.5)), constant("zero", np.uint8(3))]
     inputs = [tensor("c", "bool", ["n"]), x, tensor("y", "float32", ["n"])]
-    made = graph([of_x, node("Where", WHERE, ["o"])], inputs, initializer=constants)
+    made = graph([of_x, node("Where", WHERE, ["o"])], inputs, initializer=OF_QUANTIZED)
     fed = feeds((4,), (4,), (4,))
     q = np.array([0, 3, 200, 255], np.uint8)
     found, calls = run(made, {"c": fed["c"], "xq": q, "y": fed["y"]})
@@ -309,25 +310,28 @@ def test_session_is_run_from_eight_threads():
     assert ours.calls() - before == 8 * 5
 
 
+def check_session(made, counted=1):
+    """It selects, and so many of its calls are ours."""
+    before, fed = ours.calls(), feeds(SHAPE, SHAPE, SHAPE)
+    assert made.run(None, fed)[0].tobytes() == np.where(*fed.values()).tobytes()
+    assert ours.calls() - before == counted
+
+
 def test_options_are_registered_once_and_make_several_sessions():
     made = options()
     ours.register(made)
-    fed = feeds(SHAPE, SHAPE, SHAPE)
     sessions = [session(one_where(), made) for _ in range(2)]
     assert [each.get_providers() for each in sessions] == [[ours.OURS, ours.OF_CPU]] * 2
     for each in sessions:
-        assert each.run(None, fed)[0].tobytes() == np.where(*fed.values()).tobytes()
+        check_session(each)
 
 
 def test_provider_is_named_beside_the_cpu():
     options()  # the library is registered
     if ours.OURS not in onnxruntime.get_available_providers():
         pytest.skip("this release takes no names of plug-ins")
-    made = onnxruntime.InferenceSession(one_where().SerializeToString(), providers=ours.providers())
-    before = ours.calls()
-    fed = feeds(SHAPE, SHAPE, SHAPE)
-    assert made.run(None, fed)[0].tobytes() == np.where(*fed.values()).tobytes()
-    assert ours.calls() - before == 1
+    model = one_where().SerializeToString()
+    check_session(onnxruntime.InferenceSession(model, providers=ours.providers()))
 
 
 def test_providers_of_a_session_drop_those_of_its_options():
@@ -336,9 +340,7 @@ def test_providers_of_a_session_drop_those_of_its_options():
         made = onnxruntime.InferenceSession(
             one_where().SerializeToString(), options(), providers=[ours.OF_CPU]
         )
-    before = ours.calls()
-    made.run(None, feeds(SHAPE, SHAPE, SHAPE))
-    assert ours.calls() == before
+    check_session(made, 0)
 
 
 def test_options_that_have_the_cpu_already_make_no_session():
@@ -353,9 +355,7 @@ def test_session_that_chooses_providers_has_the_same_bits():
     our_device()
     made = onnxruntime.SessionOptions()
     made.set_provider_selection_policy(onnxruntime.OrtExecutionProviderDevicePolicy.PREFER_CPU)
-    fed = feeds(SHAPE, SHAPE, SHAPE)
-    found = session(one_where(), made).run(None, fed)[0]
-    assert found.tobytes() == np.where(*fed.values()).tobytes()
+    check_session(session(one_where(), made), 0)
 
 
 # ---- refusals -----------------------------------------------------------------------------------
@@ -456,15 +456,8 @@ def select(made):
 """
 
 
-def in_a_process(path, code):
-    """Run code that neither fails, crashes nor hangs; what it has written to stderr."""
-    done = ended(sys.executable, "-c", IN_A_PROCESS + code, path, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stderr
-
-
-def test_one_thread_of_a_session_is_the_only_one(path):
-    code = """
+PROGRAMS = {
+    "one thread of a session is the only one": """
 def threads():
     return sorted(os.listdir("/proc/self/task"))
 before = threads()
@@ -475,110 +468,80 @@ made = session(intra_op_num_threads=2)
 select(made)
 names = [Path(f"/proc/self/task/{id}/comm").read_text() for id in threads()]
 assert len(names) == len(before) + 1 and "te_select\\n" not in names
-"""
-    in_a_process(path, code)
-
-
-def test_session_warns_of_nothing(path):
-    code = """
+""",
+    "a session warns of nothing": """
 model = graph([node("Where", ["c", "x", "y"], ["w"]), node("Neg", ["w"], ["o"])],
               one_where().graph.input)
 session(model).run(None, fed)
-"""
-    assert in_a_process(path, code) == ""
-
-
-def test_library_is_registered_once_by_many_threads(path):
-    code = """
+""",
+    "many threads register the library once": """
 made = []
 threads = [threading.Thread(target=lambda: made.append(session())) for _ in range(8)]
 for each in threads: each.start()
 for each in threads: each.join()
 assert len(made) == 8
 for each in made: select(each)
-"""
-    in_a_process(path, code)
-
-
-def test_library_that_is_none_is_refused_in_one_line(tmp_path):
-    broken = tmp_path / "broken.so"
-    broken.write_bytes(b"no library")
-    code = """
+""",
+    "a library that is none is refused in one line": """
 import pytest
+path.write_bytes(b"no library")
 with pytest.raises(te_select.ToolchainError, match="does not take") as caught:
     session()
-assert "broken.so" in str(caught.value)
-"""
-    in_a_process(broken, code)
-
-
-def test_library_that_a_program_has_registered_itself_is_taken(path):
-    code = """
+assert str(path) in str(caught.value) and "\\n" not in str(caught.value)
+""",
+    "a library that a program has registered itself is taken": """
 onnxruntime.register_execution_provider_library("of the program", str(path))
 library.whole_file = None
 select(session())
-"""
-    in_a_process(path, code)
-
-
-def test_two_copies_of_the_library_serve_their_sessions(path, tmp_path):
-    other = tmp_path / "other.so"
-    other.write_bytes(path.read_bytes())
-    code = f"""
+""",
+    "two copies of the library serve their sessions": """
+other = path.with_name("other.so")
+other.write_bytes(path.read_bytes())
 first = session()
-onnxruntime.register_execution_provider_library("another", {str(other)!r})
+onnxruntime.register_execution_provider_library("another", str(other))
 for device in onnxruntime.get_ep_devices():
-    if device.ep_metadata.get("library_path") == {str(other)!r}:
+    if device.ep_metadata.get("library_path") == str(other):
         options = onnxruntime.SessionOptions()
-        options.add_provider_for_devices([device], {{}})
+        options.add_provider_for_devices([device], {})
 second = onnxruntime.InferenceSession(one_where().SerializeToString(), options)
 for made in (first, second, first): select(made)
-"""
-    in_a_process(path, code)
-
-
-def test_calls_are_counted_when_the_file_is_gone(path, tmp_path):
-    copy = tmp_path / "copy.so"
-    copy.write_bytes(path.read_bytes())
-    in_a_process(copy, "made = session()\npath.unlink()\nselect(made)\n")
-
-
-def test_session_outlives_the_library_that_is_unregistered(path):
-    """ONNX Runtime allows it, and its documents do not."""
-    code = """
+""",
+    "calls are counted when the file is gone": "made = session()\npath.unlink()\nselect(made)\n",
+    # ONNX Runtime allows it, and its documents do not.
+    "a session outlives the library that is unregistered": """
 made = session()
 onnxruntime.unregister_execution_provider_library(ours.OURS)
 assert made.run(None, fed)[0].tobytes() == expected
 del made
 select(session())
-"""
-    in_a_process(path, code)
-
-
-def test_forked_child_makes_sessions_of_its_own(path):
-    code = """
+""",
+    "a forked child makes sessions of its own": """
 select(session(intra_op_num_threads=1))
 child = os.fork()
 if child == 0:
     select(session(intra_op_num_threads=1))
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
-"""
-    in_a_process(path, code)
-
-
-def test_process_ends_while_a_session_lives(path):
-    in_a_process(path, "import builtins\nbuiltins.kept = session()\nselect(kept)\n")
-
-
-def test_options_whose_provider_was_unregistered_are_refused(path):
-    code = """
+""",
+    "the process ends while a session lives": """
+import builtins
+builtins.kept = session()
+select(kept)
+""",
+    "options whose provider was unregistered are refused": """
+import pytest
 options = onnxruntime.SessionOptions()
 ours.register(options)
 onnxruntime.unregister_execution_provider_library("TeSelectExecutionProvider")
-try:
+with pytest.raises(te_select.ArgumentError, match="was unregistered"):
     ours.register(options)
-except te_select.ArgumentError as error:
-    print(error, file=sys.stderr)
-"""
-    assert "was unregistered" in in_a_process(path, code)
+""",
+}
+
+
+@pytest.mark.parametrize("case", PROGRAMS)
+def test_process_neither_fails_nor_crashes_nor_hangs(path, tmp_path, case):
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(path.read_bytes())
+    done = ended(sys.executable, "-c", IN_A_PROCESS + PROGRAMS[case], copy, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

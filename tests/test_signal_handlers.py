@@ -14,25 +14,18 @@ import pytest
 import te_select
 from te_select import Workload, where
 from te_select.errors import caught, suppress
+from tests.support.programs import python
 from tests.support.runtime_standin import kernel
 
 SOURCES = Path(te_select.__file__).parent
 N = 64
+W = Workload((N,), (N,), (N,))
+EVERY_LINE, SOME_LINES = 1000, 40  # lines of a call; of files there are more
 COND, X, Y = np.arange(N) % 3 == 0, np.arange(N, dtype="f4"), np.ones(N, "f4")
 STRIDED = np.zeros(2 * N, "f4")[::2]
 LARGE = np.zeros(40_000, "f4")
-KINDS = (
-    RuntimeError,
-    TypeError,
-    ValueError,
-    OSError,
-    OverflowError,
-    BufferError,
-    FloatingPointError,
-    KeyError,
-    AttributeError,
-    MemoryError,
-)
+KINDS = (RuntimeError, TypeError, ValueError, OSError, OverflowError, BufferError)
+KINDS += (FloatingPointError, KeyError, AttributeError, MemoryError)
 # An import in Python loses errors of handlers itself, and a function may be gone before it.
 PYTHONS_OWN = (ImportError, ModuleNotFoundError)
 
@@ -87,7 +80,7 @@ def interrupted(call, line: int | None, kind: type[Exception]) -> tuple[int, obj
     return lines, None if [found] == made else found or "nothing"
 
 
-def assert_passes(call, most=1000):
+def assert_passes(call, most=EVERY_LINE):
     call()  # imports what it needs
     count, _ = interrupted(call, None, RuntimeError)
     assert count
@@ -97,44 +90,26 @@ def assert_passes(call, most=1000):
             assert other is None, f"{kind.__name__} of a handler at line {line} became {other!r}"
 
 
-@pytest.fixture
-def calls(tmp_path):
-    k, scalar = kernel(Workload((N,), (N,), (N,))), kernel(Workload((N,), (N,), ()))
-    path = tmp_path / "kernel.so"
-    k.export(path)
-    compiled = Workload((N,), (N,), (N,))
-    te_select.compile(compiled, tuning_logs=False)
-    return {
-        "kernel": lambda: k(COND, X, Y),
-        "kernel of strided arrays": lambda: k(COND, STRIDED, Y),
-        "kernel with a number": lambda: scalar(COND, X, 1.5),
-        "where of two types": lambda: where(COND[0], LARGE, LARGE.astype("f8")),
-        "where with a number": lambda: where(COND, np.arange(N), 1.5),
-        "compile": lambda: te_select.compile(compiled, tuning_logs=False),
-        "compile with records": lambda: te_select.compile(compiled),
-        "export": lambda: k.export(path),
-        "load": lambda: te_select.load(path),
-        "pickle": lambda: pickle.loads(pickle.dumps(k)),
-    }
+CALLS = {  # of two kernels and a file
+    "kernel": (EVERY_LINE, lambda k, _, path: k(COND, X, Y)),
+    "kernel of strided arrays": (EVERY_LINE, lambda k, _, path: k(COND, STRIDED, Y)),
+    "kernel with a number": (EVERY_LINE, lambda _, scalar, path: scalar(COND, X, 1.5)),
+    "where of two types": (EVERY_LINE, lambda *_: where(COND[0], LARGE, LARGE.astype("f8"))),
+    "where with a number": (EVERY_LINE, lambda *_: where(COND, np.arange(N), 1.5)),
+    "compile": (SOME_LINES, lambda *_: te_select.compile(W, tuning_logs=False)),
+    "compile with records": (SOME_LINES, lambda *_: te_select.compile(W)),
+    "export": (SOME_LINES, lambda k, _, path: k.export(path)),
+    "load": (SOME_LINES, lambda k, _, path: te_select.load(path)),
+    "pickle": (SOME_LINES, lambda k, _, path: pickle.loads(pickle.dumps(k))),
+}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "kernel",
-        "kernel of strided arrays",
-        "kernel with a number",
-        "where of two types",
-        "where with a number",
-    ],
-)
-def test_exception_of_a_handler_passes_through_a_call(calls, name):
-    assert_passes(calls[name])
-
-
-@pytest.mark.parametrize("name", ["compile", "compile with records", "export", "load", "pickle"])
-def test_exception_of_a_handler_passes_through_file_access(calls, name):
-    assert_passes(calls[name], most=40)
+@pytest.mark.parametrize("name", CALLS)
+def test_exception_of_a_handler_passes_through_a_call(tmp_path, name):
+    most, call = CALLS[name]
+    k, scalar = kernel(W), kernel(Workload((N,), (N,), ()))
+    path = k.export(tmp_path / "kernel.so")
+    assert_passes(lambda: call(k, scalar, path), most)
 
 
 @pytest.mark.parametrize("recorded", [False, True])
@@ -165,18 +140,15 @@ def test_others_are_caught_as_ever():
 
 
 def test_numpy_ma_is_not_imported_by_a_call():
-    done = te_select.backends.programs.run(
-        sys.executable,
-        "-c",
-        "import sys, numpy as np, te_select\n"
-        "from tests.support.runtime_standin import kernel\n"
-        "k = kernel(te_select.Workload((4,), (4,), (4,)))\n"
-        "sys.modules.pop('numpy.ma', None); vars(np).pop('ma', None)\n"
-        "k(np.ones(4, bool), np.ones(8, 'f4')[::2], np.ones(4, 'f4'))\n"
-        "print('numpy.ma' in sys.modules)",
-        folder=SOURCES.parent,
-    )
-    assert done == b"False\n"
+    code = """
+        import sys, numpy as np, te_select
+        from tests.support.runtime_standin import kernel
+        k = kernel(te_select.Workload((4,), (4,), (4,)))
+        sys.modules.pop("numpy.ma", None); vars(np).pop("ma", None)
+        k(np.ones(4, bool), np.ones(8, "f4")[::2], np.ones(4, "f4"))
+        print("numpy.ma" in sys.modules)
+    """
+    assert python(code, cwd=SOURCES.parent) == "False\n"
 
 
 def is_built_in(name: ast.expr) -> bool:

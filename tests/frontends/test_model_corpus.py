@@ -12,7 +12,7 @@ import pytest
 import te_select
 from te_select import read_model
 from tests.support.models import corpus
-from tests.support.strategies import numpy_dtype
+from tests.support.strategies import random_bits, random_cond
 
 CORPUS = corpus()
 pytestmark = [
@@ -72,15 +72,22 @@ def check_status(node, index_says_shape=None):
         assert index_says_shape in (True, None)
 
 
+def nodes_and_rows(entry, place, producer):
+    """The nodes of a file beside the rows of the index, of which these functions tell."""
+    nodes, rows = read(entry), entry["nodes"]
+    assert [node.place for node in nodes] == list(map(place, rows))
+    for node, known in zip(nodes, rows, strict=True):
+        argued = (entry["file"], node.place) in ARGUED
+        check_status(node, None if argued else known.get("shape_arithmetic"))
+        assert node.name == known["name"]
+        assert node.cond_producer in producer(known["cond_producer"])
+        yield node, known
+
+
 @of_kind("onnx")
 def test_onnx_file_is_read_as_it_ran(entry):
-    nodes = read(entry)
-    assert [node.place for node in nodes] == [known["id"] for known in entry["nodes"]]
-    for node, known in zip(nodes, entry["nodes"], strict=True):
-        argued = (entry["file"], node.place) in ARGUED
-        check_status(node, None if argued else known["shape_arithmetic"])
-        assert node.name == known["name"]
-        assert node.cond_producer == known["cond_producer"]["op"]
+    for node, known in nodes_and_rows(entry, lambda row: row["id"], lambda by: (by["op"],)):
+        assert not known["shape_arithmetic"] or node.status in ("shape", "folded"), node
         for run in entry["runs"]:
             for seen in (run["nodes"] or {}).get(node.place, ()):
                 names = {}
@@ -91,38 +98,26 @@ def test_onnx_file_is_read_as_it_ran(entry):
                 assert names == given, node
 
 
-@of_kind("onnx")
-def test_onnx_shape_arithmetic_is_not_built(entry):
-    for node, known in zip(read(entry), entry["nodes"], strict=True):
-        if known["shape_arithmetic"]:
-            assert node.status in ("shape", "folded"), node
+IN_IR = {"Parameter": ("graph input", "body input"), "Const": ("initializer",)}
 
 
 @of_kind("ir")
 def test_ir_file_is_read_as_openvino_sees_it(entry):
-    nodes = read(entry)
-    assert [n.place for n in nodes] == [f"{k['path']}#{k['id']}" for k in entry["nodes"]]
-    for node, known in zip(nodes, entry["nodes"], strict=True):
-        check_status(node)
-        assert node.name == known["name"]
+    for node, known in nodes_and_rows(
+        entry,
+        lambda row: f"{row['path']}#{row['id']}",
+        lambda by: IN_IR.get(by["type"], (by["type"],)),
+    ):
         if node.status != "refused":
             assert node.dtype == known["output"]["elem"]
-        producer = known["cond_producer"]["type"]
-        words = {"Parameter": ("graph input", "body input"), "Const": ("initializer",)}
-        assert node.cond_producer in words.get(producer, (producer,))
         for shape, port in zip(shapes_of(node), known["inputs"], strict=True):
-            dims = [dim if isinstance(dim, int) else -1 for dim in shape or ()]
-            assert dims == port["dims"]
+            assert [dim if isinstance(dim, int) else -1 for dim in shape or ()] == port["dims"]
 
 
 @of_kind("onednn")
 def test_onednn_file_is_read_as_it_says(entry):
-    nodes = read(entry)
-    assert [node.place for node in nodes] == [f"graph#{k['index']}" for k in entry["nodes"]]
-    for node, known in zip(nodes, entry["nodes"], strict=True):
-        check_status(node)
-        assert node.name == known["name"]
-        assert node.cond_producer == known["cond_producer"]["op"]
+    place, producer = (lambda row: f"graph#{row['index']}"), (lambda by: (by["op"],))
+    for node, known in nodes_and_rows(entry, place, producer):
         for shape, said in zip(shapes_of(node), known["inputs"], strict=True):
             if said["shape"] and min(said["shape"]) >= 0:
                 assert list(shape) == said["shape"]
@@ -132,12 +127,8 @@ def random_operands(operands):
     """Arrays of random bits with the shapes and types that a run brought."""
     rng = np.random.default_rng(5)
     cond, *sides = operands
-    yield rng.integers(0, 2, cond["shape"]).astype(bool)
-    for side in sides:
-        dtype = numpy_dtype(side["elem"])
-        count = int(np.prod(side["shape"], dtype=int)) * dtype.itemsize
-        bits = rng.integers(0, 2 if side["elem"] == "bool" else 256, count, np.uint8)
-        yield bits.view(dtype).reshape(side["shape"])
+    yield random_cond(rng, cond["shape"])
+    yield from (random_bits(rng, tuple(side["shape"]), side["elem"]) for side in sides)
 
 
 def test_kernels_give_numpys_bits_at_what_every_run_brought(tmp_path):

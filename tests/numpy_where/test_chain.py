@@ -1,19 +1,16 @@
 """te_select.select does what numpy.select does, block by block."""
 
-import os
-
 import numpy as np
 import pytest
 
 import te_select
 from te_select.numpy_where import numpy_functions
+from tests.numpy_where.table import EACH, SEEDS
 from tests.support import where_calls as calls
 from tests.support.neighbours import ByMethod, OfItsOwnRule, conversions
 from tests.support.where_calls import difference, outcome
 
 select = te_select.select
-CALLS = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600"))
-SEEDS = 8
 
 
 def random_select(rng, most=20_000):
@@ -26,9 +23,9 @@ def random_select(rng, most=20_000):
     return conds, choices, default if rng.random() < 0.6 else 0
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@SEEDS
 def test_random_calls_are_those_of_numpy(seed, monkeypatch):
-    for number in range(CALLS // SEEDS):
+    for number in range(EACH):
         rng = np.random.default_rng([seed, number])
         monkeypatch.setattr(numpy_functions, "BLOCK", int(rng.choice([64, 1024, 1 << 18])))
         given = random_select(rng)
@@ -112,21 +109,6 @@ def test_out_that_is_read_is_as_if_copied(place, shift, monkeypatch):
     expected = np.select(conds, sides[:3], sides[3])
     assert select(conds, sides[:3], sides[3], out=out) is out
     assert (out == expected).all()
-
-
-READ_ONLY = np.broadcast_to(np.zeros(1), (2,))
-
-
-@pytest.mark.parametrize("out", [np.zeros(3), np.zeros(2, "f4"), [0.0, 0.0], READ_ONLY])
-def test_out_that_does_not_fit_is_refused_as_by_where(out):
-    cond = np.array([True, False])
-    for function, given in (
-        (select, ([cond], [[1.0] * 2], 2.0)),
-        (te_select.where, (cond, 1.0, 2.0)),
-    ):
-        with pytest.raises((TypeError, ValueError), match=r"out (is a|has)|read-only"):
-            function(*given, out=out)
-    assert not np.any(out)
 
 
 def test_operands_are_converted_once_and_their_rules_decide():

@@ -11,9 +11,7 @@ from tests.support import c_half
 from tests.support.documents import ROOT
 from tests.support.programs import python
 
-ODD = np.array([1, "a"], object)
-F4, C = np.ones(2, "f4"), np.array([True, False])
-MASK = np.ones(20_000, bool)
+C = np.array([True, False])
 
 HEAD = """
     import ctypes, sys
@@ -204,40 +202,3 @@ def test_out_that_is_written_back_later_is_written_in_place(monkeypatch):
         assert out.flags.writebackifcopy
         te_select.where(np.arange(4) % 2 == 0, np.full(4, 5, "f4"), np.float32(7), out=out)
     assert given.tolist() == [5, 7, 5, 7]
-
-
-@pytest.mark.filterwarnings("ignore:overflow")
-@pytest.mark.parametrize(
-    "reason, given",
-    [
-        ("arguments", (C,)),
-        ("element type", (C, ODD, ODD)),
-        ("element type", (C, F4, None)),
-        ("element type", (C, F4.astype(">f4"), F4)),
-        ("element type", (C, np.ones(2, "S4"), np.ones(2, "U2"))),
-        ("element type", (C, np.ones(2, "S4"), F4)),
-        ("element type", (np.array(["a", ""]), F4, F4)),
-        ("element type", (C, np.ones(2, "M8[s]"), np.array(["NaT", "NaT"]))),
-        ("number", (C, F4, 1e300)),
-        ("number", (C, np.ones(2, "f2"), 2049)),
-        ("number", (C, np.ones(2, "f2"), -2049)),
-        ("number", (C, np.ones(2, "u1"), 2**63)),
-        ("promotion", (C, np.ones(2, "M8[s]"), np.ones(2, "M8[ms]"))),
-        ("promotion", (MASK, np.ones(20_000, "M8[s]"), np.ones(20_000, "M8[ms]"))),
-        ("promotion", (C, np.ones(2, "m8[s]"), 1)),
-        ("shape", (C[:0], F4[:0], 1.0)),
-        ("shape", (C, F4, np.ones(0, "f4"))),
-    ],
-)
-def test_reason_of_a_call_that_is_left(reason, given):
-    def left():
-        return te_select.where.stats().left
-
-    before = left()
-    try:
-        te_select.where(*given)
-    except Exception as error:
-        with pytest.raises(type(error)):
-            np.where(*given)
-    changed = {name: left()[name] - before.get(name, 0) for name in left()}
-    assert {name: count for name, count in changed.items() if count} == {reason: 1}

@@ -1,17 +1,14 @@
 """te_select.copyto and te_select.putmask are numpy's, in what they write and in what they leave."""
 
-import os
-
 import numpy as np
 import pytest
 
 import te_select
 from te_select.numpy_where import numpy_functions
 from te_select.verify.guarded import READ, Guarded, protect
+from tests.numpy_where.table import EACH, SEEDS
 from tests.support import where_calls as calls
 from tests.support.where_calls import outcome
-
-CALLS, SEEDS = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600")), 8
 
 
 def random_copyto(rng):
@@ -39,9 +36,9 @@ def random_putmask(rng):
 
 
 @pytest.mark.parametrize("make, name", [(random_copyto, "copyto"), (random_putmask, "putmask")])
-@pytest.mark.parametrize("seed", range(SEEDS))
+@SEEDS
 def test_random_calls_are_those_of_numpy(make, name, seed):
-    for number in range(CALLS // SEEDS):
+    for number in range(EACH):
         ours, theirs = (make(np.random.default_rng([seed, number])) for _ in range(2))
         found = outcome(getattr(te_select, name), ours), memory_of(ours[0])
         expected = outcome(getattr(np, name), theirs), memory_of(theirs[0])

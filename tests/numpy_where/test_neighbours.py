@@ -1,6 +1,5 @@
 """Kernels serve operands that NumPy makes arrays of, but for those with a rule of their own."""
 
-import os
 import sys
 import warnings
 
@@ -9,11 +8,10 @@ import pytest
 
 import te_select
 from te_select.numpy_where import numpy_rules
+from tests.numpy_where.table import EACH, SEEDS
 from tests.support.neighbours import KINDS, ByMethod, OfItsOwnRule, as_neighbour, conversions
 from tests.support.where_calls import difference, outcome, random_call, strided
 
-CALLS = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600"))
-SEEDS = 8
 where = te_select.where
 NO_KERNEL = {"list", "tuple", "none", "pandas.zoned", "chararray", "pandas.nullable", "recarray"}
 OF_TWO_AXES = {"matrix", "pandas.DataFrame"}
@@ -23,9 +21,9 @@ def operands(rng, size=5000):
     return rng.random(size) < 0.5, rng.integers(0, 99, size, np.int8), rng.random(size)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@SEEDS
 def test_random_calls_are_those_of_numpy(seed):
-    for number in range(CALLS // SEEDS // 2):
+    for number in range(EACH // 2):
         rng = np.random.default_rng([4, seed, number])
         given = [as_neighbour(rng, each) for each in random_call(rng, 9000)]
         expected, converted = outcome(np.where, given), conversions(given)
@@ -80,20 +78,6 @@ def test_rule_of_out_decides_how_it_is_written():
     assert asked == [np.copyto] and out.tolist() == [1, 1, 1]
 
 
-def test_rule_that_cannot_be_asked_for_is_none():
-    class Failing(type):
-        def __getattribute__(cls, name):
-            if name == "__array_function__":
-                raise RuntimeError("no rule")
-            return super().__getattribute__(name)
-
-    class Held(ByMethod, metaclass=Failing):
-        pass
-
-    given = np.ones(3, bool), Held(np.ones(3)), 2.0
-    assert difference(outcome(te_select.where, given), outcome(np.where, given)) is None
-
-
 def test_operands_are_converted_in_order_until_one_fails():
     class Failing:
         def __array__(self, dtype=None, copy=None):
@@ -103,15 +87,6 @@ def test_operands_are_converted_in_order_until_one_fails():
     with pytest.raises(LookupError, match="no array"):
         where(first, Failing(), last)
     assert (first.conversions, last.conversions) == (1, 0)
-
-
-def test_subclass_that_a_conversion_gives_has_no_rule():
-    class Own(np.ndarray):
-        def __array_function__(self, function, types, args, kwargs):
-            raise AssertionError("numpy.where asks the operands only")
-
-    given = np.ones(3, bool), ByMethod(np.arange(3.0).view(Own)), ByMethod(np.ones(3, object))
-    assert difference(outcome(te_select.where, given), outcome(np.where, given)) is None
 
 
 @pytest.mark.parametrize("size", [3, 20_000])
@@ -126,12 +101,6 @@ def test_no_code_of_a_subclass_runs(size):
     for given in ((cond, x, x), (cond, x, np.ones(size)), (cond, 1.5, x)):
         assert difference(outcome(te_select.where, given), outcome(np.where, given)) is None
     assert not made
-
-
-def test_zero_dim_object_is_no_python_number():
-    cond, x = np.array([True, False]), np.ones(2, "f4")
-    assert where(cond, x, ByMethod(np.array(3.0))).dtype == np.float64
-    assert where(cond, x, type("Float", (float,), {})(3)).dtype == np.float64
 
 
 def test_memmap_is_read_and_written_in_place(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import te_select
+from tests.numpy_where.table import COND, REFUSED
 from tests.support.where_calls import filled, strided
 
 where = te_select.where
@@ -80,23 +81,14 @@ def test_promotion_into_out():
     assert (out == np.where(cond, x, y)).all()
 
 
-@pytest.mark.parametrize(
-    "out, error, match",
-    [
-        (np.zeros(3), ValueError, r"out has shape \(3,\); expected \(2,\)"),
-        (np.zeros((1, 2)), ValueError, r"expected \(2,\)"),
-        (np.zeros(2, "f4"), TypeError, "out has element type float32; expected float64"),
-        (np.zeros(2, ">f8"), TypeError, "expected float64"),
-        ([0.0, 0.0], TypeError, "out is a list"),
-        (1.0, TypeError, "out is a float"),
-        (np.broadcast_to(np.zeros(1), (2,)), ValueError, "read-only"),
-    ],
-)
-def test_out_of_another_kind_shape_or_type_is_refused(out, error, match):
-    with pytest.raises(error, match=match):
-        where(np.array([True, False]), np.ones(2), 2.0, out=out)
-    if isinstance(out, np.ndarray):
-        assert not out.any()
+@pytest.mark.parametrize(("out", "error", "said"), REFUSED)
+@pytest.mark.parametrize("function", [where, where.explain, te_select.select])
+def test_out_of_another_kind_shape_or_type_is_refused(function, out, error, said):
+    x, y = np.ones(2), 2.0
+    given = ([COND], [x], y) if function is te_select.select else (COND, x, y)
+    with pytest.raises(error, match=said):
+        function(*given, out=out)
+    assert not np.any(out) or out == 1.0
 
 
 @pytest.mark.parametrize("seed", range(40))

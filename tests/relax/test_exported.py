@@ -39,6 +39,9 @@ RUN = """if True:
 """
 
 
+needs_emulator = pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+
+
 def model(folder, name, shapes, kernels, seed=0):
     """Export a model of one where, with its operands and the result beside it."""
     built = tvm.compile(UseSelect(kernels)(where_module(*shapes)), TARGET)
@@ -70,11 +73,16 @@ def python(folder, script, cpu=None):
 WRITE = '    sys.stdout.buffer.write(run("model.so", arrays).tobytes())\n'
 
 
+def check(folder, result, script=WRITE, cpu=None):
+    """A script ends well, and writes the result."""
+    status, out, errors = python(folder, script, cpu)
+    assert (status, out == result) == (0, True), errors
+
+
 @pytest.mark.parametrize("shapes", [MASK, LARGE], ids=["mask", "threads"])
 def test_model_runs_with_the_runtime_of_tvm_alone(tmp_path, shapes):
     result = model(tmp_path, "model.so", shapes, SEVERAL)
-    status, out, errors = python(tmp_path, WRITE)
-    assert (status, out == result) == (0, True), errors
+    check(tmp_path, result)
 
 
 def test_model_with_kernels_is_no_library_that_was_changed(tmp_path):
@@ -84,16 +92,15 @@ def test_model_with_kernels_is_no_library_that_was_changed(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+@needs_emulator
 @pytest.mark.parametrize("cpu", ["Nehalem", "Haswell"])
 def test_model_runs_on_each_level_that_it_is_for(tmp_path, cpu):
     result = model(tmp_path, "model.so", MASK, "x86-64-v2,x86-64-v3")
-    status, out, errors = python(tmp_path, WRITE, cpu)
-    assert (status, out == result) == (0, True), errors
+    check(tmp_path, result, cpu=cpu)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+@needs_emulator
 def test_model_on_a_cpu_below_its_level_gives_a_message(tmp_path):
     model(tmp_path, "model.so", MASK, "x86-64-v3")
     status, _, errors = python(tmp_path, WRITE, "Nehalem")
@@ -109,8 +116,7 @@ def test_two_models_with_kernels_of_one_name_run_in_one_process(tmp_path):
     assert first == second
     sys.stdout.buffer.write(first)
     """
-    status, out, errors = python(tmp_path, script)
-    assert (status, out == result) == (0, True), errors
+    check(tmp_path, result, script)
 
 
 def test_model_is_loaded_twice_and_unloaded_while_threads_wait(tmp_path):
@@ -130,8 +136,7 @@ def test_model_is_loaded_twice_and_unloaded_while_threads_wait(tmp_path):
     (out,) = given
     sys.stdout.buffer.write(out)
     """
-    status, out, errors = python(tmp_path, script)
-    assert (status, out == result) == (0, True), errors
+    check(tmp_path, result, script)
 
 
 @dlight.ScheduleRule.from_callable("Parallel")
@@ -168,6 +173,4 @@ def test_threads_are_those_of_tvm_if_it_has_some(tmp_path, loops, threads, ours)
     assert ("te_select" in names) == {ours}, names
     sys.stdout.buffer.write(out)
     """
-    status, out, errors = python(tmp_path, script)
-    assert status == 0, errors
-    assert out == expected([cond, -arrays[1], arrays[2]])
+    check(tmp_path, expected([cond, -arrays[1], arrays[2]]), script)

@@ -59,87 +59,63 @@ def loop(name):
     return helper.make_node("Loop", ["", "c", "x"], ["y"], body=made)
 
 
+BRANCH = "graph/0:If.then_branch#"
+FUNCTION = "function:own::f"
 TWICE = {
-    "two nodes": (
-        model(identity("x", "a"), identity("x", "a"), identity("a", "y")),
-        "'a' is defined twice, by graph#0 and by graph#1",
-    ),
-    "one node": (
-        model(helper.make_node("TopK", ["x", "k"], ["a", "a"]), identity("x", "y")),
-        "by graph#0 and by graph#0",
-    ),
-    "node and input": (
-        model(identity("x", "x"), identity("x", "y")),
-        "'x' is defined twice, by an input of graph and by graph#0",
-    ),
+    "two nodes": (model(identity("x", "a"), identity("x", "a"), identity("a", "y")),
+        "graph#0", "graph#1"),
+    "one node": (model(helper.make_node("TopK", ["x", "k"], ["a", "a"]), identity("x", "y")),
+        "graph#0", "graph#0"),
+    "node and input": (model(identity("x", "x"), identity("x", "y")),
+        "an input of graph", "graph#0"),
     "node and initializer": (
         model(identity("x", "w"), identity("w", "y"), held=[initializer("w")]),
-        "by an initializer of graph and by graph#0",
-    ),
-    "two inputs": (
-        model(identity("x", "y"), inputs=("x", "x")),
-        "by an input of graph and by an input of graph",
-    ),
-    "two initializers": (
-        model(identity("w", "y"), held=[initializer("w")] * 2),
-        "by an initializer of graph and by an initializer of graph",
-    ),
+        "an initializer of graph", "graph#0"),
+    "two inputs": (model(identity("x", "y"), inputs=("x", "x")),
+        "an input of graph", "an input of graph"),
+    "two initializers": (model(identity("w", "y"), held=[initializer("w")] * 2),
+        "an initializer of graph", "an initializer of graph"),
     "two nodes of a body": (
         model(either(body(identity("x", "a"), identity("x", "a"), identity("a", "o")))),
-        "by graph/0:If.then_branch#0 and by graph/0:If.then_branch#1",
-    ),
+        f"{BRANCH}0", f"{BRANCH}1"),
     "node of a body and input of the graph": (
         model(either(body(identity("x", "x"), identity("x", "o")))),
-        "by an input of graph and by graph/0:If.then_branch#0",
-    ),
+        "an input of graph", f"{BRANCH}0"),
     "node of a body and node before": (
         model(identity("x", "a"), either(body(identity("x", "a"), identity("a", "o")))),
-        "by graph#0 and by graph/1:If.then_branch#0",
-    ),
+        "graph#0", "graph/1:If.then_branch#0"),
     "two nodes of a function": (
         calling(function(identity("p", "a"), identity("p", "a"), identity("a", "q"))),
-        "by function:own::f#0 and by function:own::f#1",
-    ),
-    "node and input of a function": (
-        calling(function(identity("p", "p"), identity("p", "q"))),
-        "by an input of function:own::f and by function:own::f#0",
-    ),
-    "two inputs of a function": (
-        calling(function(identity("p", "q"), inputs=("p", "p")), 2),
-        "by an input of function:own::f and by an input of function:own::f",
-    ),
-}
+        f"{FUNCTION}#0", f"{FUNCTION}#1"),
+    "node and input of a function": (calling(function(identity("p", "p"), identity("p", "q"))),
+        f"an input of {FUNCTION}", f"{FUNCTION}#0"),
+    "two inputs of a function": (calling(function(identity("p", "q"), inputs=("p", "p")), 2),
+        f"an input of {FUNCTION}", f"an input of {FUNCTION}"),
+}  # fmt: skip
+DROPOUTS = (helper.make_node("Dropout", *each) for each in ((["x"], ["a", ""]), (["a"], ["y", ""])))
 ONCE = {
     "default of an input": model(identity("x", "y"), held=[initializer("x")]),
     "bodies side by side": model(
-        either(body(identity("x", "a"), identity("a", "other"), out="other"))
-    ),
+        either(body(identity("x", "a"), identity("a", "other"), out="other"))),
     "node of a body and node behind": model(
         either(body(identity("x", "a"), identity("a", "o"))),
-        identity("y", "a"),
-        identity("a", "z"),
-        out="z",
-    ),
+        *(identity("y", "a"), identity("a", "z")), out="z"),
     "node of a body and its own output": model(
-        either(body(identity("x", "y"), identity("y", "o")))
-    ),
+        either(body(identity("x", "y"), identity("y", "o")))),
     "initializer of a body": model(
-        identity("x", "a"), either(body(identity("a", "o"), held=[initializer("a")]))
-    ),
+        identity("x", "a"), either(body(identity("a", "o"), held=[initializer("a")]))),
     "input of a body and input of the graph": model(loop("x")),
     "input of a body and node": model(identity("x", "a"), loop("a")),
-    "outputs that are left out": model(
-        helper.make_node("Dropout", ["x"], ["a", ""]), helper.make_node("Dropout", ["a"], ["y", ""])
-    ),
+    "outputs that are left out": model(*DROPOUTS),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", TWICE)
 def test_name_that_is_defined_twice_is_refused_with_both(tmp_path, case):
-    made, said = TWICE[case]
+    made, first, second = TWICE[case]
     with pytest.raises(checker.ValidationError, match=r"multiple times|not unique"):
         checker.check_model(made)
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=f"' is defined twice, by {first} and by {second}"):
         read(made, tmp_path)
 
 
