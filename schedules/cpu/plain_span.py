@@ -1,14 +1,18 @@
-"""The plain span: one run of elements, along which each operand moves or stays.
+"""The plain span: one run of elements, along which each operand moves or is broadcast.
 
-For each vector of elements (`walk`)::
+The scalar loop that it stands for, here with a broadcast ``else_``::
 
-    out[at : at + lanes] = Select(cond[at : at + lanes] != 0, then[at : at + lanes], else_[0])
+    for k in range(n):
+        out[k] = then[k] if cond[k] else else_[0]
 
-An operand that stays is loaded once. If cond stays, only the side that it selects is read. If the
-flags ask for it, the cond of several vectors is looked at before anything else is read.
+Its main loop (`walk`) takes ``lanes`` elements at a time::
 
-Where cond selects only a side that is out itself, nothing is read or written: in the rows of a cond
-that stays, and in blocks and vectors of a cond that is looked at.
+    out[k : k + lanes] = Select(cond[k : k + lanes] != 0, then[k : k + lanes], else_[0])
+
+A broadcast operand is loaded once, before the loop. A broadcast cond reads one side only. If the
+flags ask for it, the cond of several vectors is tested before a side is read.
+
+If out is a side itself, blocks that keep that side are neither read nor written.
 """
 
 from __future__ import annotations

@@ -1,19 +1,24 @@
 """Spans of rows that are walked end to end: the output is one run of aligned vectors.
 
-Most rows begin and end inside a cache line of out. A line that two rows share is slow if each row
-is walked for itself: it is read before it is written, and cannot be stored past the cache. So here
-the vectors follow each other from the first aligned one on. A vector that two rows share takes its
-lanes from both. A row has at least two vectors::
+The scalar loop that they stand for, here with a row-constant cond::
 
-    few(elements before the first aligned vector)
+    for r in range(n):
+        for x in range(inner):
+            out[r * inner + x] = then[r * inner + x] if cond[r] else else_[r * inner + x]
+
+Most rows begin and end inside a cache line of out. Walked row by row, a shared line is read before
+it is written, and cannot be stored past the cache. Here vectors follow each other from the first
+aligned one on, and a vector that two rows share takes its lanes from both. A row has at least two
+vectors::
+
+    head: the elements before the first aligned vector
     for r in range(n):
         for x in whole vectors of row r alone, from column (head - r * inner) % lanes on:
             out[r * inner + x : ...] = ...
         one vector of the last elements of row r and the first ones of row r + 1
 
-If cond is one value per row, only the side that it selects is read. Sides take turns, and the CPU
-cannot guess which lines come next. So if stores go past the cache, the lines of a later row are
-asked for.
+A row-constant cond reads one side only. Sides alternate, so the CPU cannot predict the next lines.
+If stores go past the cache, the lines of a later row are prefetched.
 """
 
 from __future__ import annotations

@@ -1,12 +1,18 @@
-"""The span for rows whose length has a name: each call chooses among other spans.
+"""The span for rows of named length: each call chooses among other spans.
 
-Shuffles need their lanes at compile time, so some lengths get a span of their own: the short ones
-that are usual, such as the channels of points, pixels and boxes. Rows that are not short go end to
-end if stores go past the cache (`rows_end_to_end`). Any other row is a plain span::
+The scalar loop that it stands for, with ``inner`` known only at the call::
+
+    for r in range(n):
+        for x in range(inner):
+            out[r * inner + x] = then[r * inner + x] if cond[r] else else_[r * inner + x]
+
+Shuffles need their lanes at compile time, so usual short lengths get a span of their own, such as
+the channels of points, pixels and boxes. Longer rows go end to end if stores go past the cache
+(`rows_end_to_end`). Any other row is a plain span::
 
     if inner == 1:                                          the plain span of n elements
     elif inner == 2: ... elif inner == 8:                   short rows of that length
-    elif rows are not short and stores go past the cache:   rows end to end
+    elif rows are long and stores go past the cache:        rows end to end
     else:                                                   for r in range(n): a plain span
 """
 

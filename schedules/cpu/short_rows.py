@@ -1,14 +1,20 @@
 """Spans of short rows, several of which share a vector.
 
-Rows are taken ``lanes`` at a time. Together these have ``inner`` whole vectors, however short a row
-is. With one value of cond per row, lane l of vector j of the rows from r on is (`walk`)::
+The scalar loop that they stand for, here with a row-constant cond and an ``else_`` of one row::
+
+    for r in range(n):
+        for x in range(inner):
+            out[r * inner + x] = then[r * inner + x] if cond[r] else else_[x]
+
+The main loop (`walk`) takes ``lanes`` rows at a time: ``inner`` whole vectors, however short a row
+is. Lane l of vector j of the rows from r on is::
 
     element = j * lanes + l
     out[r * inner + element] = Select(cond[r + element // inner] != 0,
                                       then[r * inner + element], else_[element % inner])
 
-Shuffles make the vectors of an operand that has one value per row, or that is the same in every
-row. The latter are made once, before the loop.
+Shuffles make the vectors of row-constant operands, and of operands of one row. The latter are made
+once, before the loop.
 """
 
 from __future__ import annotations

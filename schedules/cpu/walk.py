@@ -1,13 +1,13 @@
-"""How a span walks along rows, vector by vector; `plain_span` and `short_rows` say what they hold.
+"""The loop over memory of a span: head, main loop, tail. `plain_span` and `short_rows` fill it.
 
-For n rows of ``inner`` elements, of which ``lanes`` are taken at a time::
+For n rows of ``inner`` elements, ``lanes`` rows at a time::
 
     if n < lanes:                                few(0, n)
-    elif stores go past the cache and may:       few(0, first row at an aligned address)
-                                                 whole vectors, past the cache
-                                                 few(rest)
-    else:                                        whole vectors
-                                                 the last vector, which overlaps the one before
+    elif stores go past the cache and may:       head: few(0, first row at an aligned address)
+                                                 main loop: whole vectors, past the cache
+                                                 tail: few(rest)
+    else:                                        main loop: whole vectors
+                                                 tail: the last vector, overlapping the one before
 
 An iteration of the main loop takes `Span.in_flight` vectors; `Span.batch` of them are loaded before
 the first of them is stored. If out lies just ahead of an input, they are taken backwards
@@ -47,8 +47,8 @@ def each(
 
     If ``back`` is true, the same steps come in the opposite order.
 
-    LLVM knows no row but the first, so it leaves the loop as it is; else it would spend most of its
-    time there, unroll vectors of the rest, and make vectors of single rows.
+    Rows are opaque to LLVM, so it leaves the loop as it is. Else it would spend most of its time
+    there, unroll the tail, and vectorize over single rows.
     """
     left = stop - (stop - first) % step
     known = isinstance(left, tirx.IntImm)
@@ -109,7 +109,7 @@ class Walk:
         rows: int,
         past_cache: bool = False,
     ) -> None:
-        """Store groups of rows, all of which are loaded first; a start is operands and a row."""
+        """Load groups of rows, then store them; a start is operands and a row."""
         values = [
             (here.out, k * self.span.inner + j * rows, let("value", vector))
             for here, k in starts
