@@ -155,9 +155,9 @@ class _Rows:
         return lambda at, lanes: side.load(at * step, lanes)
 
     def _chosen(self, here: Operands, moving: dict[str, Array]) -> tuple[Array, Expr]:
-        """The side that cond selects for a row, and 1 if it moves within the row or 0.
+        """The side that cond selects for a row, and its step within the row: 1, or 0 if constant.
 
-        There is no branch, because cond cannot be predicted. ``moving`` has the sides that move
+        Without a branch, because cond cannot be predicted. ``moving`` holds the sides that move
         within the row.
         """
         lanes, moves = here.span.lanes, here.moves

@@ -2,19 +2,19 @@
 
 A span is a small kernel for the innermost loop or loops. The call says how long they are.
 
-An output [R, 3] with one value of cond per row; other access patterns are alike::
+An output [R, 3] with a row-constant cond; other access patterns are alike::
 
     for r in R:                                    for piece in parallel(R / rows_per_piece):
       for x in 3:                       -->          span(rows of 3, cond per row, ...)
         out[r, x] = select(...)
 
-1. Loops along which the same operands move are one loop (`te_select.operator.access`).
+1. Neighbouring loops with the same broadcast operands are fused (`te_select.operator.access`).
 2. The innermost loop is the leaf. If it is short, the leaf is the two innermost loops: rows that
    share vectors, or that are walked end to end.
 3. The leaf is cut into pieces. The pieces and the outer loops are fused to the parallel loop. Each
    call decides how many threads run it, by the bytes that it moves.
-4. The leaf is annotated with the span that takes its place (`span`). The span also handles the rest
-   behind the last vector, odd extents and named dims.
+4. The leaf is annotated with the span that takes its place (`span`). The span also handles the
+   tail, odd extents and named dims.
 """
 
 from __future__ import annotations

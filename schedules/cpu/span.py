@@ -3,16 +3,16 @@
 A span selects n rows of ``inner`` elements, row-major. One letter says how an operand moves:
 
     f  with every element        value of row r, column x is  operand[r * inner + x]
-    o  with the rows only                                     operand[r]
-    i  within a row only                                      operand[x]
-    s  not at all                                             operand[0]
+    o  row-constant                                           operand[r]
+    i  one row, broadcast over the rows                       operand[x]
+    s  one value                                              operand[0]
 
-Each kind of rows has a file that writes TIR: `plain_span` for rows of one element, `short_rows` for
-rows that share vectors, `rows_end_to_end` for longer rows, `rows_of_named_length` for rows whose
-length a call says. `statements` chooses the file.
+A file for each kind of rows writes TIR: `plain_span` for rows of one element, `short_rows` for
+rows that share vectors, `rows_end_to_end` for longer rows, `rows_of_named_length` for rows of a
+length known only at the call. `statements` chooses the file.
 
 - Operands may lie at any address.
-- No access is masked: a rest takes vectors of half as many lanes, then of a quarter, and so on.
+- No access is masked: a tail takes vectors of half as many lanes, then of a quarter, and so on.
 - Vectors are of any width that LLVM knows.
 - Flags are those of `te_select.schedules.cpu.flags`. If they ask for it, whole vectors are stored
   past the cache from the first aligned one on; if no vector can be aligned, stores are plain. The

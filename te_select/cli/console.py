@@ -106,7 +106,7 @@ def progress(what: str, *, lines: bool = False) -> Iterator[Callable[..., None]]
     what
         The work.
     lines
-        Whether each step is a line if stderr is no terminal, for work that takes minutes.
+        Whether each step is a line if stderr is not a terminal, for work that takes minutes.
 
     Yields
     ------

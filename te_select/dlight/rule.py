@@ -21,16 +21,16 @@ STREAM_FROM = 1 << 26  # bytes of out; more than the last-level cache that most 
 
 
 class Select(ScheduleRule):  # type: ignore[misc]  # TVM is untyped
-    """Schedules ``out[i] = cond[i] ? then[i] : else_[i]``, with operands that broadcast.
+    """Schedules ``out[i] = cond[i] ? then[i] : else_[i]`` with broadcast operands.
 
     The function is the one that ``relax.transform.LegalizeOps`` makes of a where: one block, which
     is exactly this Select.
 
     Schedule strategy:
-      1. Loops along which the same operands move become one.
+      1. Neighbouring loops with the same broadcast operands are fused.
       2. The innermost loop is cut into pieces; pieces and outer loops are one parallel loop.
       3. The innermost loop, or the two innermost ones if rows share vectors, becomes a span, which
-         is vectors at any address. ``vectorize`` is not used: it needs a loop without a rest.
+         is vectors at any address. ``vectorize`` is not used: it needs a loop without a tail.
 
     Large outputs are stored past the cache. What cond does not select is not read, in whole blocks.
 
@@ -75,7 +75,7 @@ class Select(ScheduleRule):  # type: ignore[misc]  # TVM is untyped
 
 
 def _is_better_left(pattern: AccessPattern) -> bool:
-    """Whether rows are neither short nor long."""
+    """Whether rows are of medium length."""
     known = rows_may_be_leaf(pattern) and pattern.loops[-1].extent is not None
     return known and not share_vectors(pattern)
 

@@ -88,7 +88,7 @@ def _into(out: Any, cond: Any, x: Any, y: Any) -> Any:
 
 
 def check_array(out: Any) -> None:
-    """Refuse an out that is no array of NumPy."""
+    """Refuse an out that is not an array of NumPy."""
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; expected an array")
 

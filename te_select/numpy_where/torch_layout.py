@@ -24,8 +24,8 @@ def strides(shape: Sequence[int], inputs: Sequence[Any]) -> Sequence[int]:
     Returns
     -------
     sequence of int
-        Those of compact memory. Its axes are in the order of the first input that has one: an axis
-        along which an input is broadcast says nothing.
+        Those of compact memory. Its axes are in the order of the first input that has one: a
+        broadcast axis gives no order.
 
     Notes
     -----

@@ -1,8 +1,8 @@
 """The PyTorch operator ``te_select::where``: Select with gradients, vmap and tracing.
 
 The derivative of Select is Select: ``where(cond, grad, 0)`` for x, ``where(cond, 0, grad)`` for y,
-summed over the axes along which they were broadcast. ``grad * mask`` would be wrong: an inf in the
-gradient that is not selected would become NaN.
+summed over their broadcast axes. ``grad * mask`` would be wrong: an unselected inf in the gradient
+would become NaN.
 """
 
 from __future__ import annotations

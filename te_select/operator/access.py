@@ -1,7 +1,7 @@
 """The access pattern: the loops of a Select, and which operands move along each.
 
-After broadcasting, neighbouring output axes along which the same operands move are one loop.
-Nearly every workload ends as one to three loops.
+A loop is a broadcast axis of the operands that do not move along it. Neighbouring output axes with
+the same movers are fused. Nearly every workload ends as one to three loops.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def access_pattern(workload: Workload) -> AccessPattern:
 
 
 def merged(loops: list[Loop]) -> list[Loop]:
-    """Merge neighbouring loops along which the same operands move."""
+    """Fuse neighbouring loops with the same movers."""
     nest: list[Loop] = []
     for loop in loops:
         if nest and nest[-1].movers == loop.movers:

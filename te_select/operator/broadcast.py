@@ -50,8 +50,8 @@ class Broadcast:
     out_shape
         Shape of the output.
     cond_axes, then_axes, else_axes
-        For every axis of the operand, the output axis along which the operand moves. None if the
-        axis has extent 1, so that the operand stays.
+        For every axis of the operand, the output axis that it moves along; None for a broadcast
+        axis, whose extent in the operand is 1.
     """
 
     branches_shape: Shape
@@ -107,7 +107,7 @@ def parse_axis(axis: Any) -> int:
     Raises
     ------
     BroadcastError
-        If it is no int that could be an axis, or -1.
+        If it is not an int that could be an axis, or -1.
     """
     number = _int_of(axis)
     if number is None or abs(number) > MAX_RANK:

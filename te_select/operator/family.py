@@ -3,13 +3,12 @@
 A kernel does the one or two innermost loops of a call. The C half (``runtime/c/cpu/where.c``) walks
 the loops around them.
 
-- Kernels of *runs* have one loop, along which each operand moves or stays.
-- Kernels of *rows* have two loops. They are for short rows, where a call of a kernel for each row
-  would take longer than selecting. An operand moves along both loops, from row to row only, or
-  within a row only. If an operand stays along both, the C half makes a row of it. Elements of 16
-  bytes have no kernels of rows; each row is a run.
+- Kernels of *runs* are one loop, a broadcast axis of any operands.
+- Kernels of *rows* are two loops, for short rows: a call of a kernel per row would take longer than
+  the selection. An operand moves along both loops, is row-constant, or is one row. A single value
+  is repeated to a row by the C half. Rows of 16-byte elements are runs.
 
-A *part* is what is built at once: the runs of one width, or one kernel of rows.
+A *part* is the unit of building: the runs of one width, or one kernel of rows.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ SHIPPED = Path(__file__).parents[1] / "tuning_logs"
 FAMILY = "where"
 """The folder, within each folder of logs, of those of `te_select.where`'s kernels.
 
-They are apart because a kernel of the family is no kernel of the sizes that it was measured at.
+They are apart because a kernel of the family serves other sizes than those it was measured at.
 """
 SESSIONS = "sessions.json"
 """The file of a target's records."""

@@ -105,7 +105,7 @@ def report(mod: tvm.IRModule) -> list[tuple[str, str, str]]:
     Raises
     ------
     ArgumentError
-        If it is no module, such as what ``tvm.compile`` made of one.
+        If it is not a module, such as what ``tvm.compile`` made of one.
     """
     if not isinstance(mod, tvm.IRModule):
         raise ArgumentError(f"mod is a {type(mod).__name__}; expected the IRModule of a pass")

@@ -109,7 +109,7 @@ class Operands:
     def merged(self) -> tuple[AccessPattern, tuple[Array, Array, Array, Array]]:
         """The merged loops, and the operands as plain bytes and words with an axis for each loop.
 
-        An operand has an axis for every loop along which it moves; out has all of them.
+        Operands lack their broadcast axes; out has all of them.
         """
         pattern = access_pattern(self.workload)
         word = np.dtype(f"u{pattern.width}")

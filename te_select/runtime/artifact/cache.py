@@ -66,7 +66,7 @@ def limit() -> int:
     Raises
     ------
     CacheError
-        If that is no whole number.
+        If that is not a whole number.
     """
     text = os.environ.get(SIZE, "").strip()
     if not text:

@@ -35,7 +35,7 @@ def most_kept() -> int:
     Warns
     -----
     RuntimeWarning
-        If ``TE_SELECT_KEEP_MEMORY`` is no whole number of MiB.
+        If ``TE_SELECT_KEEP_MEMORY`` is not a whole number of MiB.
     """
     said = os.environ.get(VARIABLE, "")
     if said.isdecimal():

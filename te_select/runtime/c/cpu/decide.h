@@ -16,7 +16,7 @@ enum {
 /* The value of a knob whose decision is left to the machine on which the library runs. */
 enum { TE_SELECT_BY_MACHINE = -1 };
 
-/* What a kernel says of its calls. Each knob may be TE_SELECT_BY_MACHINE. */
+/* The knobs of a kernel's calls. Each may be TE_SELECT_BY_MACHINE. */
 typedef struct {
   int64_t bytes_per_thread; /* bytes moved for each thread; 0: there is no parallel loop */
   int64_t stream_from;      /* bytes of out from which stores go past the cache; 0: never */
@@ -30,7 +30,7 @@ typedef struct {
   int32_t threads, tasks;
 } te_select_manner;
 
-/* Bytes that a call moves, of those of its operands: one value of cond selects one side only. */
+/* Bytes that a call moves, of those of its operands: a single cond reads one side only. */
 int64_t te_select_count_moved(const int64_t bytes[TE_SELECT_OPERANDS]);
 
 /* Decides how to run a call with operands of so many bytes, each counted once and below 2^61. It is

@@ -22,7 +22,7 @@ int te_select_read_line(char* line, int size, const char* folder, const char* na
   return found;
 }
 
-/* Bytes of a size such as "1024K"; 0 for a text that is no size, or an impossible one. */
+/* Bytes of a size such as "1024K"; 0 for a text that is not a size, or an impossible one. */
 static int64_t parse_size(const char* text) {
   char* unit;
   long long value = strtoll(text, &unit, 10);
@@ -30,7 +30,7 @@ static int64_t parse_size(const char* text) {
   return value << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : *unit == 'G' ? 30 : 0);
 }
 
-/* How many processors a list such as "0-3,8" names; 0 for a text that is no list. */
+/* How many processors a list such as "0-3,8" names; 0 for a text that is not a list. */
 static int32_t count_list(const char* text) {
   long long count = 0;
   while (*text >= '0' && *text <= '9') {

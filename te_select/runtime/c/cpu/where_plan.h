@@ -7,8 +7,8 @@
 
 /* Rows that have a kernel each, and rows that share vectors, as the schedules know them. */
 enum { TE_SELECT_LONG_ROW_BYTES = 1024, TE_SELECT_SHORT_ROW_BYTES = 128 };
-/* Rows below this are given to a kernel of rows, many at a time: as fast as a kernel of the very shape,
- * where rows of 1,264 bytes one by one took 1.2-1.4x the time (Zen 5). */
+/* Rows below this go to a kernel of rows, many at a time, at the speed of a kernel of the very shape.
+ * One by one, rows of 1,264 bytes took 1.2-1.4x the time (Zen 5). */
 enum { TE_SELECT_JOINED_ROW_BYTES = 4096 };
 enum { TE_SELECT_TILE_BYTES = 1 << 14 }; /* of one operand */
 /* Of a tile of 16 rows: a column of 4-byte elements is a cache line. */

@@ -58,7 +58,7 @@ int te_select_has_own_rule(PyObject* value) {
   return rule && rule != numpys_rule;
 }
 
-/* Takes a value that is no plain array: a scalar of NumPy, or an array of a subclass, of which a
+/* Takes a value that is not a plain array: a scalar of NumPy, or an array of a subclass, of which a
  * plain one is made, so that no code of the subclass runs when it is converted. */
 static te_select_verdict take_other(PyObject* value, te_select_operand* found) {
   int is_array = PyArray_Check(value);
@@ -311,7 +311,7 @@ void te_select_release(te_select_operands* found) {
   Py_XDECREF(found->type);
 }
 
-/* ---- objects that are no arrays, of which NumPy makes arrays ------------------------------------- */
+/* ---- objects of which NumPy makes arrays ------------------------------------------------------- */
 
 int te_select_as_arrays(PyObject* const* args, PyObject** arrays) {
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {

@@ -25,7 +25,7 @@ typedef enum {
   TE_SELECT_TAKEN,
   TE_SELECT_RAISED = -1, /* an exception is set */
   TE_SELECT_FALLBACK_ARGUMENTS = 1,
-  TE_SELECT_FALLBACK_CONVERSION, /* an operand is no array, and NumPy makes one of it */
+  TE_SELECT_FALLBACK_CONVERSION, /* an operand is not an array, and NumPy makes one of it */
   TE_SELECT_FALLBACK_OPERAND_KIND,
   TE_SELECT_FALLBACK_ELEMENT_TYPE,
   TE_SELECT_FALLBACK_PROMOTION,

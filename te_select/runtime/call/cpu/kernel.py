@@ -199,7 +199,7 @@ class CpuKernel(Kernel):
         Raises
         ------
         ArgumentError
-            If ``TE_SELECT_NUM_THREADS`` is no positive whole number, or ``TE_SELECT_PROFILE`` no
+            If ``TE_SELECT_NUM_THREADS`` is not a positive whole number, or ``TE_SELECT_PROFILE`` no
             list of decisions.
         """
         if problem := problem_of_threads():
