@@ -1,7 +1,7 @@
 """Which way to walk through memory, so that pending stores do not hold up the next loads.
 
-Many cores compare only the low bits of addresses. If the low bits of a load agree with those of an
-older store that is still pending, the core takes the load for dependent and lets it wait.
+Many cores compare only the low bits of addresses. A load whose low bits agree with those of an
+older pending store counts as dependent, and waits (4K aliasing).
 
 - Forwards, this happens if out lies slightly ahead of an input, in the low bits: each load then
   meets a store that was just made.

@@ -1,11 +1,10 @@
 """The table of instruction sets: everything in which one CPU target differs from another.
 
-Spans are TIR of vectors, so the same statements serve all instruction sets. A row says
-what is best for one of them: the width of a vector, stores past the cache, walks backwards, the
-test of a block of cond, and the features that a library may use and must ask for.
+Spans are TIR of vectors, so the same statements serve all instruction sets. A row holds the choices
+for one: the width of a vector, stores past the cache, walks backwards, the test of a block of cond,
+and the features that a library may use and must ask for.
 
-An instruction set for which no span was tried gets the plainest one. That needs nothing of LLVM
-except that it knows the target.
+An untried instruction set gets the plainest span. LLVM only has to know the target.
 """
 
 from __future__ import annotations
@@ -117,9 +116,9 @@ AARCH64 = Isa(
     cpu="generic",
     # Nothing was timed; instructions were counted in the code of LLVM. With four registers a
     # vector, 64 floats take 99 instructions, with one 172.
-    # Calls of 64 rows in which one or two operands have a value per row took, if rows shared
-    # vectors, 0.33 to 0.97 times the instructions for rows of 3 to 24 bytes, 0.82 to 1.10 for 32,
-    # 0.92 to 1.29 for 48, 1.2 to 1.9 for most longer ones.
+    # Sharing vectors, calls of 64 rows with one or two row-constant operands took 0.33 to 0.97 of
+    # the instructions for rows of 3 to 24 bytes. It was 0.82 to 1.10 for 32 bytes, 0.92 to 1.29
+    # for 48, and 1.2 to 1.9 for most longer rows.
     levels=(Level("aarch64", register_bytes=16, vector_bytes=64, in_flight=4, short_row_bytes=40),),
     features={
         "neon": "asimd",

@@ -28,8 +28,8 @@ class Span:
     """One span kernel.
 
     How an operand moves is one letter: ``"f"`` along every loop, ``"i"`` along the innermost but
-    not all, ``"p"`` along an innermost loop of two 8-byte elements and no other (a 16-byte element
-    that stays), ``"o"`` along loops but not the innermost, ``"s"`` along none.
+    not all, ``"o"`` along loops but not the innermost, ``"s"`` along none. ``"p"`` is a broadcast
+    16-byte element: it moves along an innermost loop of two 8-byte halves only.
 
     Parameters
     ----------

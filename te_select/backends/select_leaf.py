@@ -80,7 +80,7 @@ def block_of(leaf: tirx.For) -> s_tir.SBlock:
 
 
 def steps_of(block: s_tir.SBlock, pattern: AccessPattern) -> Steps:
-    """How far each operand moves along each loop, from the definition's own indices.
+    """Each operand's stride along each loop, from the definition's own indices.
 
     Parameters
     ----------

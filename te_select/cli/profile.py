@@ -25,11 +25,11 @@ def profile_command(
 ) -> None:
     """Measure this machine's profile, and keep it in a file.
 
-    Libraries decide by the profile from how many bytes on stores go past the cache, for how many
-    bytes another thread pays, and whether to look at cond first. The built-in profile of a machine
-    that te-select does not know is only reasoned. Measuring takes 8 seconds. Libraries read the
-    file when they are loaded. TE_SELECT_PROFILE overrides it, and te-select env shows what is in
-    effect. Remove the file to go back to the built-in profile.
+    Libraries decide by the profile when stores go past the cache, when another thread pays, and
+    whether to look at cond first. The built-in profile of an unknown machine is only reasoned.
+    Measuring takes 8 seconds. Libraries read the file when they are loaded. TE_SELECT_PROFILE
+    overrides it, and te-select env shows what is in effect. Remove the file to go back to the
+    built-in profile.
 
     Thresholds are measured twice, and once more if the two differ, because neighbours of a virtual
     machine use its cache. If all differ, the ones in effect stay, and more --rounds may tell.

@@ -75,13 +75,13 @@ def export(
     Raises
     ------
     ArgumentError
-        If there is no workload, no kernel can serve any of the nodes, the schedule of one of the
-        workloads cannot follow `config`, `static` is none of these, or one of `names` is no name in
-        C, or not of one C function.
+        If there is no workload, or no node that a kernel serves; if a schedule cannot follow
+        `config`; if `static` is another value; if one of `names` is not a C identifier, or not of
+        one C function.
     ArtifactError
-        If the path cannot be written or has the name of a module of Python's standard library, or
-        a file beside it exists that no export wrote; or, with several instruction sets, if there
-        is a file at `path`.
+        If the path cannot be written, or has the name of a module of Python's standard library; if
+        a file beside it was not written by an export; with several instruction sets, if there is a
+        file at `path`.
     """
     if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")

@@ -63,9 +63,8 @@ def _functions(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
 def of_jax(*args: Any, out: Any = None) -> Any:
     """Select as jax.numpy.where does, inside ``jax.jit`` too.
 
-    XLA selects as fast as the kernels do, up to 4 MB. Beyond that the kernels gain less than a
-    factor of two, and no public function makes an array with the weak type, the sharding and the
-    commitment to devices that the result of jax.numpy.where has.
+    Up to 4 MB, XLA selects at the kernels' speed; beyond, they gain less than 2x. And no public
+    function makes an array with the weak type, sharding and committed device of jax.numpy.where's.
     """
     if out is not None:
         raise ArgumentError(

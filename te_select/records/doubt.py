@@ -1,7 +1,7 @@
 """What makes an outcome unsure, what may replace what, and what may be used.
 
-An outcome that is unsure is told of, but nothing compiles with it, it replaces no record that is
-sure, and the next session tunes its workload again.
+An unsure outcome is reported, but nothing compiles with it, and it replaces no reliable record. The
+next session tunes its workload again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A session of many workloads: what each may gain is measured first, and the most is tuned first.
 
-A workload whose default config is near the roof of the machine is passed over, if that holds when
-both are measured once more, while no other program uses the cores. If the session has a limit of
-time, a third of it may go into these looks, and each workload may take an equal share of what is
-left when its turn comes.
+A workload whose default is near the roof is measured once more, on idle cores; if it is near again,
+it is skipped. Under a limit of time, a third may go into these looks. Each workload may take an
+equal share of what is left when its turn comes.
 
 Records outlive TVM: those of other versions are candidates, each compared with the default.
 """

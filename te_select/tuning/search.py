@@ -1,14 +1,13 @@
 """How the next config is chosen.
 
-The default comes first, then the configs of records near by, then those that differ from the
-default in one knob, or in two that the machine decides. Their times say what each value is worth.
-Of a space that is larger than the trials, MetaSchedule's evolutionary search proposes the
-others, with a cost model that multiplies these. Else, and where it proposes nothing new, the best
-predicted come next. The search ends when nothing untried is predicted to be `GAIN` faster than the
-best.
+The default comes first, then the configs of records near by. Next each knob is varied alone, or two
+that the machine decides; their times give the worth of each value. If the space exceeds the trials,
+MetaSchedule's evolutionary search proposes the others, with a cost model that multiplies these
+worths. Else, and when it proposes nothing new, the best predicted come next. The search ends when
+nothing untried is predicted to be `GAIN` faster than the best.
 
-With the same seed and the same times the same configs are proposed, so an interrupted session can
-be repeated up to where it stopped.
+The same seed and times propose the same configs, so an interrupted session can be repeated up to
+where it stopped.
 """
 
 from __future__ import annotations

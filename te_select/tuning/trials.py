@@ -135,8 +135,8 @@ class Run:
     def look(self, default: Any) -> float:
         """Measure the default, which is trial 0.
 
-        If its time is another than an earlier session's, that session's trials are of a moment in
-        which the machine was busy, or is so now; they are forgotten.
+        If its time differs from an earlier session's, the machine was busy then or is now: that
+        session's trials are forgotten.
         """
         before, trial = self.seconds_of(default), next(self._measure([default]))
         if trial.seconds is None:

@@ -237,8 +237,8 @@ static int check_operand(const te_select_request* r, int operand, const TVMFFIAn
   return check_compact(r, operand, t);
 }
 
-/* out may be then or else itself: an output element is written after the same bytes were read, and
- * a kernel that selects an element twice finds the value that it chose before. out may not be cond.
+/* out may be then or else itself: an output element is written after the same bytes were read. A
+ * kernel that selects an element twice finds its first choice. out may not be cond.
  * An input with out's element count has out's shape, up to axes of 1. */
 static int check_overlap(const te_select_request* r, int operand, const te_select_memory* in,
                          const te_select_memory* out) {

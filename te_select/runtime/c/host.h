@@ -90,9 +90,9 @@ static inline te_select_request te_select_taken(const te_select_kernel* kernel,
                              .mode = mode == TE_SELECT_TRY ? TE_SELECT_STRICT : mode};
 }
 
-/* Raises an error of a Python kind such as "ValueError", or keeps it in a call of a plain function,
- * or does nothing if it is TE_SELECT_TRY; returns -1. The message is about an operand if that is not
- * negative. It is cold, so that the code of refusals lies apart from that of calls. */
+/* Raises an error of a Python kind such as "ValueError"; returns -1. A call of a plain function keeps
+ * the error instead; TE_SELECT_TRY drops it. The message names the operand, unless that is negative.
+ * Cold, so that the code of refusals lies apart from that of calls. */
 int te_select_fail(const te_select_request* r, int operand, const char* kind, const char* format,
                    ...) __attribute__((format(printf, 4, 5), cold));
 

@@ -38,8 +38,8 @@ def holds(tensor: Any) -> bool:
 def _known() -> tuple[int, int]:
     """The function by which tvm-ffi deletes such a tensor, and that by which JAX releases memory.
 
-    Both are read from an array of JAX, for tvm-ffi has one class for each form of DLPack's struct,
-    and each library says which form it gives. They are 0 if the structs have another layout.
+    Both are read from an array of JAX: tvm-ffi has a class for each form of DLPack's struct, and
+    each library chooses its form. They are 0 if the structs have another layout.
     """
     jax = sys.modules["jax"]
     sample = jax.numpy.zeros(1, np.uint8, device=jax.devices("cpu")[0])

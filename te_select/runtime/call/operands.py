@@ -218,8 +218,8 @@ def _check_element(found: ElementType | None, shown: Any, name: str, expected: E
 def _numpy_element(dtype: np.dtype[Any]) -> ElementType | None:
     """The element type of a dtype, or None.
 
-    It is kept, because NumPy makes a dtype's name in Python, and there takes a TypeError that a
-    signal handler raises for one of its own.
+    Cached, because NumPy makes a dtype's name in Python, where it mistakes a signal handler's
+    TypeError for its own.
     """
     return ELEMENT_TYPES.get(dtype.name) if dtype.isnative else None
 

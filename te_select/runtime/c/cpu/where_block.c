@@ -164,8 +164,8 @@ int te_select_run_block(const te_select_where_kernels* kernels, const te_select_
 
 /* ---- tiles -------------------------------------------------------------------------------------- */
 
-/* Whether an operand must be copied. It must if along its rows it is neither contiguous nor stays,
- * or if its rows are short and no kernel could do several at once. */
+/* Whether an operand must be copied: its rows are strided, or they are short and no kernel could do
+ * several at once. */
 static int must_be_copied(const te_select_block* block, int operand, int32_t width) {
   int64_t item = te_select_item(operand, width), col = block->col[operand];
   if (col != item && (col || operand == TE_SELECT_OUT)) return 1;

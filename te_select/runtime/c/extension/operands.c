@@ -58,8 +58,8 @@ int te_select_has_own_rule(PyObject* value) {
   return rule && rule != numpys_rule;
 }
 
-/* Takes a value that is not a plain array: a scalar of NumPy, or an array of a subclass, of which a
- * plain one is made, so that no code of the subclass runs when it is converted. */
+/* Takes a scalar of NumPy, or an array of a subclass. The latter becomes a plain array, so that its
+ * conversion runs no code of the subclass. */
 static te_select_verdict take_other(PyObject* value, te_select_operand* found) {
   int is_array = PyArray_Check(value);
   if (is_array ? te_select_has_own_rule(value)

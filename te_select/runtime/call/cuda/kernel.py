@@ -24,8 +24,8 @@ _MOST_SCALARS = 64  # scalars kept as tensors; programs have few, and a loop ove
 class CudaKernel(Kernel):
     """One Select compiled for CUDA devices.
 
-    It is launched on the current stream of the library whose tensors are passed (torch, CuPy), or
-    otherwise on the stream that tvm-ffi was given for the device. The call does not wait for it.
+    It is launched on the current stream of the tensors' library (torch, CuPy), or else on tvm-ffi's
+    stream for the device. The call does not wait for it.
     All tensors are on one CUDA device. Operands of rank 0 may be scalars or in memory of the CPU.
     See `Kernel` for the rest.
     """
