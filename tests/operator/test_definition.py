@@ -109,7 +109,7 @@ def test_one_name_is_one_variable_in_every_buffer() -> None:
         assert all(dim.same_as(dims[0]) for dim in dims)
 
 
-def test_definition_is_the_same_each_time_and_for_types_of_a_width() -> None:
+def test_definition_is_the_same_for_all_types_of_a_width() -> None:
     shapes = ((3, 1), (3, "n"), ())
     one, again, other = (
         definition(Workload(*shapes, name)) for name in ("float32", "float32", "int32")
