@@ -15,8 +15,7 @@ from te_select import Workload, kinds
 from te_select.backends.targets import resolve
 from te_select.cli.environment import environment
 from te_select.tuning.space import Space
-from te_select.verify.numpy_calls import with_numpy
-from te_select.verify.verify import verify_kernel
+from te_select.verify.verify import verify_kernel, with_numpy
 from tests.support.cli import run
 from tests.support.programs import python
 from tests.support.toy_kind import TOY

@@ -36,8 +36,7 @@ def verify_command(
     Example: te-select verify build/mask.so
     """
     from te_select.verify.checks import CHECKS  # noqa: PLC0415 - imports NumPy
-    from te_select.verify.numpy_calls import with_numpy  # noqa: PLC0415
-    from te_select.verify.verify import verify_kernel  # noqa: PLC0415 - imports NumPy
+    from te_select.verify.verify import verify_kernel, with_numpy  # noqa: PLC0415 - as above
 
     for name in check or ():
         flags.check_known("--check", name, CHECKS)

@@ -13,12 +13,11 @@ from itertools import chain
 from typing import BinaryIO
 
 from te_select.errors import ModelError, caught
+from te_select.frontends.graphs import in_order, words
 from te_select.frontends.names import named
 from te_select.frontends.openvino_document import Layer, Net, Port, read_document
-from te_select.frontends.order import in_order
 from te_select.frontends.status import Site, model_node
 from te_select.frontends.tensors import Dims, Tensor, agree
-from te_select.frontends.words import words
 from te_select.operator.node import ModelNode
 from te_select.operator.systems import OPS, TYPE_NAMES
 

@@ -1,24 +1,28 @@
-"""The passes `UseSelect` and `UseUnfusedSelect`, and what they report."""
+"""The passes `UseSelect` and `UseUnfusedSelect`, their target, and what they report."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import tvm
 from tvm.target import Target
 
+from te_select import kinds
+from te_select.backends.targets import resolve
 from te_select.compiler.export import export
 from te_select.compiler.scheduling import TuningLogs
-from te_select.errors import ArgumentError
-from te_select.operator.workload import Workload
+from te_select.errors import ArgumentError, TargetError
+from te_select.operator.broadcast import shown
 from te_select.relax.replacing import Finder, Replacement, Wanted, unfused, wheres
-from te_select.relax.targets import kernel_target
 from te_select.runtime.artifact import scratch
 
 _ATTRIBUTE = "te_select"
 _KERNELS = "te_select.kernels"  # names of kernels, and their targets
 _EXTERNAL = "external_mods"  # TVM's name for the modules that are linked into a model
+# What the others say, such as num-cores and opt-level, makes no difference to a kernel.
+_OF_A_KERNEL = ("kind", "mcpu", "mattr", "mtriple", "mabi")
 
 
 def UseSelect(
@@ -131,27 +135,64 @@ def _pass(
         work = Replacement(mod, find, wanted, made_for or kernel_target(None), there)
         made = work.replaced()
         if work.workloads:
-            objects = _object(list(work.workloads), work.target, tuning_logs, config)
+            names = [each.name for each in work.workloads]
+            room = scratch.ROOM + len(names) * scratch.KERNEL_ROOM
+            with scratch.folder(room) as folder:
+                library = folder / "kernels.so"
+                given = list(work.workloads), library, work.target, tuning_logs
+                export(*given, config=config, static="object")
+                objects = tvm.runtime.load_static_library(str(library.with_suffix(".o")), names)
             made = made.with_attr(_EXTERNAL, [*attributes.get(_EXTERNAL, []), objects])
-            made = made.with_attr(
-                _KERNELS, there | {each.name: work.target for each in work.workloads}
-            )
+            made = made.with_attr(_KERNELS, there | dict.fromkeys(names, work.target))
         rows = {row[0]: row for row in (*report(mod), *work.rows)}
         return made.with_attr(_ATTRIBUTE, list(rows.values()))
 
     return tvm.transform.module_pass(run, opt_level=0, name=f"te_select.{name}")
 
 
-def _object(
-    workloads: list[Workload],
-    target: str,
-    tuning_logs: TuningLogs,
-    config: Mapping[str, Any] | None,
-) -> Any:
-    """One static library of TVM's that has the kernels."""
-    with scratch.folder(scratch.ROOM + len(workloads) * scratch.KERNEL_ROOM) as folder:
-        library = export(
-            workloads, folder / "kernels.so", target, tuning_logs, config=config, static="object"
-        )
-        names = [each.name for each in workloads]
-        return tvm.runtime.load_static_library(str(library.with_suffix(".o")), names)
+def kernel_target(target: Any) -> str:
+    """Find out for what target the kernels of a model are compiled.
+
+    Parameters
+    ----------
+    target
+        A ``tvm.target.Target``, what `te_select.compile` takes, or None for the target of the
+        surrounding ``with target:``, else this machine.
+
+    Returns
+    -------
+    str
+        The target as `te_select.export` takes it.
+
+    Raises
+    ------
+    TargetError
+        If it is not known, or its kernels cannot be linked into a model.
+    """
+    if target is None:
+        target = Target.current(allow_none=True) or "native"
+    named = target.kind.name if isinstance(target, Target) else str(target)
+    for kind in kinds.KINDS.values():  # before questions about its architecture or its driver
+        if named.split(":")[0] in (kind.name, kind.tvm_kind) and not kind.in_models:
+            raise _refused(named)
+    resolved = resolve(_fields(target) if isinstance(target, Target) else target)
+    if not kinds.kind(resolved.kind).in_models:
+        raise _refused(resolved.name)
+    return resolved.name
+
+
+def _refused(name: str) -> TargetError:
+    return TargetError(
+        f"target {shown(name)} cannot have kernels inside a model; expected one of "
+        f"{', '.join(each.targets for each in kinds.KINDS.values() if each.in_models)}"
+    )
+
+
+def _fields(target: Target) -> dict[str, Any]:
+    """The fields that matter to a kernel, with the triple as te-select names it."""
+    fields = json.loads(str(target))
+    made = {name: value for name, value in fields.items() if name in _OF_A_KERNEL}
+    machine, _, system = str(made.get("mtriple", "")).partition("-")
+    if system.endswith("linux-gnu"):  # x86_64-conda-linux-gnu, aarch64-unknown-linux-gnu
+        made["mtriple"] = f"{machine}-linux-gnu"
+    return made

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from te_select import forks
+from te_select import forks, kinds
 from te_select.errors import ArgumentError, ArtifactError, caught, suppress
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
+from te_select.runtime.call.kernel import Kernel
 from te_select.verify.checks import CHECKS, ENDS, Operands
 from te_select.verify.reference import first_difference, placed
 
@@ -56,6 +57,12 @@ class CheckResult:
     passed: bool
     message: str
     command: str
+
+
+def with_numpy(kernel: Kernel) -> Any:
+    """The kernel as a callable that takes NumPy arrays and writes into ``out``."""
+    adapter = kinds.kind(kernel.kind).with_numpy
+    return kinds.load(adapter)(kernel) if adapter else kernel
 
 
 def verify_kernel(

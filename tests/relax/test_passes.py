@@ -11,7 +11,7 @@ from tvm.script import relax as R
 from te_select import TargetError, Workload
 from te_select.errors import ArgumentError
 from te_select.relax import UseSelect, UseUnfusedSelect, report
-from te_select.relax.targets import kernel_target
+from te_select.relax.passes import kernel_target
 from tests.support.programs import python
 from tests.support.relax_models import TARGET, expected, operands, run, where_module
 

@@ -6,7 +6,7 @@ import pytest
 from tvm.target import Target
 
 from te_select.backends.targets import resolve
-from te_select.relax.targets import kernel_target
+from te_select.relax.passes import kernel_target
 
 
 @pytest.mark.parametrize(

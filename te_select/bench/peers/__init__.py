@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from te_select.bench.peers.base import Call, Peer, UnsupportedError
+from te_select.bench.peers.base import Call, Peer, UnsupportedError, with_plugins
 from te_select.bench.peers.graphs import OnnxRuntime, OpenVino
 from te_select.bench.peers.jit import Jax, TorchCompile
 from te_select.bench.peers.kernels import Halide, Iree
 from te_select.bench.peers.libraries import NumExpr, NumPy, NumPyCopyTo, Torch
-from te_select.bench.peers.metaschedule import MetaSchedule
+from te_select.bench.peers.metaschedule import MetaSchedule, TopiWhere
 from te_select.bench.peers.onednn import OneDnn
-from te_select.bench.peers.plugins import with_plugins
-from te_select.bench.peers.topi import TopiWhere
 
 __all__ = [
     "PEERS",

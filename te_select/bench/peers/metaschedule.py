@@ -1,4 +1,4 @@
-"""TVM's own operator with the schedule that TVM's own tuner finds for it."""
+"""TVM's own operator, without a schedule and with the one that TVM's own tuner finds for it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from te_select.bench.peers.base import Call, Peer, UnsupportedError, first_line, load
-from te_select.bench.peers.topi import bind_tensors, where_function
+import numpy as np
+
+from te_select.bench.peers.base import Call, Peer, UnsupportedError, first_line, load, words
 from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
 from te_select.timing.operands import Operands
@@ -26,6 +27,20 @@ _POOL: dict[str, Callable[[], int]] = {
     # TVM's threads would spin for up to 0.1 s after a call, and slow the next contestant.
     "TVM_THREAD_POOL_SPIN_COUNT": lambda: 1000,
 }
+
+
+class TopiWhere(Peer):
+    """``topi.where`` without a schedule, compiled by TVM for this CPU: one thread."""
+
+    name = "topi.where"
+    modules = ("tvm", "tvm.topi")
+    install = "apache-tvm"
+
+    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
+        """Compile, and bind the operands through DLPack."""
+        target = load("te_select.backends.targets").resolve("native").tvm
+        main = load("tvm").compile(where_function(sets[0]), target)["main"]
+        return [bind_tensors(main, operands) for operands in sets]
 
 
 class MetaSchedule(Peer):
@@ -63,6 +78,30 @@ class MetaSchedule(Peer):
         function, target = where_function(sets[0]), _target()
         main, self.tried = _tune(function, target, sets[0], self.trials)
         return [bind_tensors(main, operands) for operands in sets]
+
+
+def where_function(operands: Operands) -> Any:
+    """``topi.where`` as a function of TVM, with the elements as unsigned integers."""
+    te, topi = load("tvm.te"), load("tvm.topi")
+    cond, then, else_ = operands.aligned()
+    element = f"uint{words(then).itemsize * 8}"
+    inputs = [
+        te.placeholder(array.shape, kind, name)
+        for name, kind, array in (
+            ("cond", "bool", cond),
+            ("then", element, then),
+            ("else_", element, else_),
+        )
+    ]
+    return te.create_prim_func([*inputs, topi.where(*inputs)])
+
+
+def bind_tensors(function: Any, operands: Operands) -> Call:
+    """A call of a compiled function on tensors that share the operands' memory."""
+    from_dlpack = load("tvm_ffi").from_dlpack
+    arrays = [*operands.aligned(), operands.out]
+    tensors = [from_dlpack(array if array.dtype == np.bool_ else words(array)) for array in arrays]
+    return lambda: function(*tensors)
 
 
 def _target() -> Any:

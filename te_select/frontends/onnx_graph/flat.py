@@ -25,6 +25,7 @@ from onnx import (
 )
 
 from te_select.errors import ModelError
+from te_select.frontends.graphs import in_order, words
 from te_select.frontends.names import named
 from te_select.frontends.onnx_graph.nodes import (
     bodies,
@@ -36,10 +37,8 @@ from te_select.frontends.onnx_graph.nodes import (
 )
 from te_select.frontends.onnx_graph.schema import default_attributes, function_body, schema_of
 from te_select.frontends.onnx_graph.sites import function_path, of_function
-from te_select.frontends.order import in_order
 from te_select.frontends.status import Site
 from te_select.frontends.tensors import Tensor
-from te_select.frontends.words import words
 
 _IR_WITH_CONSTANTS = 4  # before it, every initializer was listed as an input too
 _IR = 8  # of the copy

@@ -16,9 +16,9 @@ from itertools import chain
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from te_select.errors import ModelError
+from te_select.frontends.graphs import words
 from te_select.frontends.onnx_graph.nodes import bodies, is_default, operator_of, opset_of, text
 from te_select.frontends.status import Site
-from te_select.frontends.words import words
 from te_select.operator.systems import system
 
 _FIRST_OPSET = 9

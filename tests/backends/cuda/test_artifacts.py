@@ -15,9 +15,8 @@ from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.kinds import KINDS
 from te_select.verify.checks import CHECKS
-from te_select.verify.numpy_calls import with_numpy
 from te_select.verify.on_device import OnDevice
-from te_select.verify.verify import verify_kernel
+from te_select.verify.verify import verify_kernel, with_numpy
 from tests.support import cli, cuda_emulation
 from tests.support.cuda_standin import fake_driver
 from tests.support.programs import output, python

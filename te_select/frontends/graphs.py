@@ -1,4 +1,4 @@
-"""The order in which the nodes of a graph run."""
+"""What the readers of graphs share: the order in which nodes run, and lists of operators."""
 
 from __future__ import annotations
 
@@ -34,3 +34,8 @@ def in_order(waits: Mapping[_Id, Set[_Id]], path: str, what: str) -> list[_Id]:
     except graphlib.CycleError as error:
         cycle = " -> ".join(f"{path}#{node}" for node in error.args[1][:_SHOWN])
         raise ModelError(f"{what} wait for each other in a cycle: {cycle}") from error
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, such as names of operators."""
+    return frozenset(text.split())
