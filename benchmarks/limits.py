@@ -20,7 +20,7 @@ import numpy as np
 
 import decisions
 import te_select
-from te_select.bench.contest import name_dims
+from te_select.bench.run import name_dims
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.operator.access import access_pattern

@@ -1,4 +1,4 @@
-"""The reports of the bench: a table for people, JSON and CSV for machines."""
+"""The reports of the bench: cells of a table and notes for people, JSON and CSV for machines."""
 
 from __future__ import annotations
 
@@ -11,21 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from te_select.bench.row import NAMED, OURS, Options, Row
 from te_select.bench.suite import DEFAULT
 from te_select.records.doubt import BUSY
 from te_select.runtime.artifact import atomic, packages
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-_LEFT = ("workload", "best peer", "config")
-_LESS_IMPORTANT = ("config", "% of roof", "GB/s", "times NumPy")
+FIGURES = ("ms", "GB/s", "% of roof", "its ms", "times best", "times NumPy", "named")
+LESS_IMPORTANT = ("config", "% of roof", "GB/s", "times NumPy")
 """The columns that a narrow terminal leaves out, in this order."""
-_UNBOUNDED = 10_000  # columns
 _QUANTILES = {"median": 0.5, "p20": 0.2, "p80": 0.8}
 _CSV = (
     *("name", "shapes", "density", "block", "cache", "bytes", "contestant", "rounds"),
@@ -132,30 +127,17 @@ def write_csv(path: Path, results: Results) -> None:
     atomic.replace(path.resolve(), file.getvalue().encode())
 
 
-def print_report(results: Results, console: Console | None = None) -> None:
-    """Print the table, and notes under it.
-
-    Parameters
-    ----------
-    results
-        What was measured.
-    console
-        Where to print; stdout by default. A file gets the whole table, however wide. A terminal
-        gets as many columns as it has room for.
-    """
-    from rich.console import Console  # noqa: PLC0415 - rich is slow to import
-
-    console = console or Console(markup=False, highlight=False, soft_wrap=True)
-    if results.rows:
-        _print_table(results, console)
-    for line in _notes(results) if results.rows else ("nothing was measured",):
-        console.print(line)
-    if results.interrupted:
-        console.print("interrupted: rows are missing")
-
-
-def _notes(results: Results) -> Iterator[str]:
+def notes(results: Results) -> Iterator[str]:
     """What stands under the table, by lines."""
+    if results.rows:
+        yield from _of_rows(results)
+    else:
+        yield "nothing was measured"
+    if results.interrupted:
+        yield "interrupted: rows are missing"
+
+
+def _of_rows(results: Results) -> Iterator[str]:
     rows = results.rows
     caches = ", ".join(sorted({row.cache for row in rows}))
     rounds = sorted({row.rounds for row in rows})
@@ -189,42 +171,8 @@ def _notes(results: Results) -> Iterator[str]:
     yield from (f"  {command(row, results.options)}" for row in rows)
 
 
-def _print_table(results: Results, console: Console) -> None:
-    """Print as many columns as there is room for."""
-    cells = [_cells(row) for row in results.rows]
-    left_out = () if results.options.named else ("named",)
-    least = _LESS_IMPORTANT if console.is_terminal else ()
-    for count in range(len(least) + 1):
-        columns = [name for name in cells[0] if name not in (*left_out, *least[:count])]
-        table = _table(cells, columns)
-        unbounded = console.options.update(max_width=_UNBOUNDED)
-        width = console.measure(table, options=unbounded).maximum
-        if width <= console.width:
-            break
-    if not console.is_terminal:
-        console.width = max(console.width, width)
-    console.print(table)
-    if count:
-        missing = ", ".join(least[:count])
-        console.print(f"no room for {missing}: use a wider terminal, a file, or --json")
-
-
-def _table(cells: Sequence[Mapping[str, str]], columns: Sequence[str]) -> Table:
-    from rich import box  # noqa: PLC0415 - rich is slow to import
-    from rich.table import Table  # noqa: PLC0415
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        side: Literal["left", "right"] = "left" if column in _LEFT else "right"
-        # Only the names of workloads may go over several lines.
-        table.add_column(column, justify=side, no_wrap=column != "workload", overflow="fold")
-    for row in cells:
-        table.add_row(*(row[column] for column in columns))
-    return table
-
-
-def _cells(row: Row) -> dict[str, str]:
-    """The texts of a row, by column."""
+def cells(row: Row, *, named: bool = False) -> dict[str, str]:
+    """The texts of a row, by column; ``named`` adds one for the kernel whose dims are named."""
     share = row.share(OURS)
     return {
         "workload": row.label,
@@ -236,7 +184,7 @@ def _cells(row: Row) -> dict[str, str]:
         "times best": _times(row, row.best),
         "times NumPy": _times(row, "numpy"),
         "config": row.origin,
-        "named": _times(row, NAMED),
+        **({"named": _times(row, NAMED)} if named else {}),
     }
 
 

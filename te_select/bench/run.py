@@ -1,20 +1,28 @@
-"""Runs a suite: every contestant verified, then timed in turns beside the roof."""
+"""Runs a suite: every contestant prepared, verified against NumPy, then timed in turns."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import te_select
 from te_select import kinds
 from te_select.backends.targets import resolve
-from te_select.bench.contest import Contest, decided
-from te_select.bench.row import PROBE, Options, Row
-from te_select.bench.stage import Stage
+from te_select.bench.peers.base import Call, Peer, first_line
+from te_select.bench.row import NAMED, OURS, PROBE, Options, Row
+from te_select.bench.stage import Result, Stage
 from te_select.bench.suite import Entry
 from te_select.operator.access import access_pattern
+from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, make_operands
 from te_select.timing.rounds import Timing
+
+DUEL_ROUNDS = 25
+CLOSE = 0.05
 
 
 def run(entries: Sequence[Entry], masks: Sequence[Mask], options: Options) -> Iterator[Row]:
@@ -55,7 +63,8 @@ def _measure(stage: Stage, entry: Entry, mask: Mask, options: Options) -> Row:
     sets = stage.sets(lambda seed: make_operands(workload, mask, seed), count)
     contest = Contest(sets, stage)
     kernel = contest.add_kernels(workload, options)
-    contest.add_peers(workload, options.peers)
+    for peer in options.peers:
+        contest.add(peer.name, functools.partial(peer.prepare, workload, sets), peer.result, peer)
     roofs = {PROBE + name: each for name, each in stage.roofs(moved, count).items()}
     contestants = contest.contestants | {name: each.call for name, each in roofs.items()}
     rounds = options.rounds or stage.rounds(contestants)
@@ -78,3 +87,96 @@ def _measure(stage: Stage, entry: Entry, mask: Mask, options: Options) -> Row:
         queued=stage.queued(contest.contestants),
     )
     return decided(row, contestants, stage.take_turns)
+
+
+@dataclass
+class Contest:
+    """The contestants of a row.
+
+    Parameters
+    ----------
+    sets
+        The sets of operands that calls go through.
+    stage
+        Where they meet.
+    """
+
+    sets: Sequence[Any]
+    stage: Stage
+    contestants: dict[str, Any] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
+    unsupported: dict[str, str] = field(default_factory=dict)
+
+    def add(
+        self,
+        name: str,
+        prepare: Callable[[], Sequence[Call]],
+        result: Result,
+        peer: Peer | None = None,
+    ) -> None:
+        """Prepare and verify a contestant; it is ranked only if its result is right."""
+        try:
+            calls = prepare()
+            wrong = self.stage.check(calls[0], self.sets[0], result)
+            if wrong:
+                self.wrong[name] = wrong
+            else:
+                self.contestants[name] = self.stage.contestant(in_turns(calls), peer)
+        except Exception as error:  # other people's code: whatever it raises is a finding
+            self.unsupported[name] = first_line(error)
+
+    def add_kernels(self, workload: Workload, options: Options) -> te_select.Kernel:
+        """Add our kernel, and one with named dims if the options say so; returns the first."""
+        kernels = {OURS: workload} | ({NAMED: name_dims(workload)} if options.named else {})
+        compiled = {
+            name: te_select.compile(each, options.target, options.tuning_logs)
+            for name, each in kernels.items()
+        }
+        for name, kernel in compiled.items():
+            prepare = functools.partial(self.stage.calls, kernel, self.sets)
+            self.add(name, prepare, self.stage.own_output)
+        if OURS in self.unsupported:
+            # Our kernel must run every workload. If it does not, that is an error.
+            self.wrong[OURS] = self.unsupported.pop(OURS)
+        return compiled[OURS]
+
+
+def in_turns(calls: Sequence[Call]) -> Call:
+    """One call that goes through the calls of all sets of operands."""
+    if len(calls) == 1:
+        return calls[0]
+    turns = itertools.cycle(calls)
+
+    def call() -> Any:
+        return next(turns)()
+
+    return call
+
+
+def decided(
+    row: Row,
+    contestants: Mapping[str, Any],
+    turns: Callable[[Mapping[str, Any], int], Mapping[str, Timing]],
+) -> Row:
+    """Repeat close contests with two contestants, until the best peer is not close or was met.
+
+    ``turns`` times contestants over a number of rounds.
+    """
+    while row.rounds < DUEL_ROUNDS and (best := row.best) is not None and best not in row.duels:
+        times = row.times(best)
+        if times is None or abs(times - 1) > CLOSE:
+            break
+        met = turns({name: contestants[name] for name in (OURS, best)}, DUEL_ROUNDS)
+        row = replace(row, duels={**row.duels, best: met[best].median / met[OURS].median})
+    return row
+
+
+def name_dims(workload: Workload) -> Workload:
+    """The workload with a name for every size except 1; equal sizes have the same name."""
+
+    def named(shape: Sequence[Any]) -> list[Any]:
+        return [dim if dim == 1 else f"n{dim}" for dim in shape]
+
+    shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
+    cond, then, else_ = (named(shape) for shape in shapes)
+    return Workload(cond, then, else_, workload.dtype, workload.auto_broadcast, workload.axis)

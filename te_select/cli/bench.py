@@ -18,8 +18,10 @@ from te_select.cli.models import ModelFlags
 from te_select.cli.sources import SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import ArtifactError
+from te_select.operator.broadcast import printable
 
 if TYPE_CHECKING:
+    from te_select.bench.report import Results
     from te_select.bench.row import Row
 
 Density = Annotated[str, typer.Option(help="Percent of cond that is true; a list.")]
@@ -99,7 +101,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     if as_json:
         console.show(report.document(results), as_json)
     else:
-        report.print_report(results)
+        print_report(results)
     if csv is not None:
         report.write_csv(csv, results)
     if plot is not None and rows:
@@ -110,6 +112,16 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
         raise typer.Exit(INTERRUPTED)
     if any(OURS in name for row in rows for name in row.wrong):
         raise typer.Exit(console.FAILED)
+
+
+def print_report(results: Results) -> None:
+    """Print the table, and notes under it."""
+    from te_select.bench import report  # noqa: PLC0415 - imports NumPy
+
+    if results.rows:
+        cells = [report.cells(row, named=results.options.named) for row in results.rows]
+        console.print_table(cells, report.FIGURES, report.LESS_IMPORTANT)
+    print(*map(printable, report.notes(results)), sep="\n")
 
 
 def _line(row: Row) -> str:

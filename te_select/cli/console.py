@@ -33,7 +33,7 @@ from te_select.errors import (
 from te_select.operator.broadcast import printable
 
 FAILED, BAD_USAGE = 1, 2
-_FILE_WIDTH = 200  # columns of a table if stdout is not a terminal
+_UNBOUNDED = 10_000  # characters of a line
 
 
 class UsageError(Exception):
@@ -132,20 +132,46 @@ def progress(what: str, *, lines: bool = False) -> Iterator[Callable[..., None]]
         yield step
 
 
-def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print a table on stdout, numbers to the right; the first row's names are the header."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in rows[0]:
-        numbers = all(isinstance(row[name], (int, float)) for row in rows)
-        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(_in_words, row.values()))
+def print_table(
+    rows: Sequence[Mapping[str, Any]], right: Sequence[str] = (), least: Sequence[str] = ()
+) -> None:
+    """Print a table on stdout, numbers to the right; the first row's names are the header.
+
+    Parameters
+    ----------
+    rows
+        The rows.
+    right
+        The columns of texts that are numbers.
+    least
+        The columns that a narrow terminal leaves out, in this order. If there are any, only the
+        first column goes over several lines.
+    """
     console = Console(markup=False, highlight=False)
-    # Outside a terminal lines stay whole, so that they can be searched.
-    console.width = console.width if console.is_terminal else _FILE_WIDTH
+    unbounded = console.options.update(max_width=_UNBOUNDED)
+    for count in range(len(least) * console.is_terminal + 1):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        columns = [name for name in rows[0] if name not in least[:count]]
+        for name in columns:
+            number = name in right or all(isinstance(row[name], (int, float)) for row in rows)
+            table.add_column(
+                name,
+                justify="right" if number else "left",
+                overflow="fold",
+                no_wrap=bool(least) and name != columns[0],
+            )
+        for row in rows:
+            table.add_row(*(_in_words(row[name]) for name in columns))
+        width = console.measure(table, options=unbounded).maximum
+        if width <= console.width:
+            break
+    if not console.is_terminal:
+        console.width = width  # lines stay whole, so that they can be searched
     with console.capture() as shown:
         console.print(table)
     print(*map(str.rstrip, shown.get().splitlines()), sep="\n")
+    if count:
+        print(f"no room for {', '.join(least[:count])}: use a wider terminal, a file, or --json")
 
 
 def _print(fields: Mapping[str, Any], indent: str = "") -> None:

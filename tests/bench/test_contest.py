@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.bench.contest import CLOSE, DUEL_ROUNDS, Contest, decided, in_turns, name_dims
 from te_select.bench.peers import Call, UnsupportedError
 from te_select.bench.row import NAMED, OURS, Options
+from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, decided, in_turns, name_dims
 from te_select.bench.stage import Stage, difference
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, Operands, make_operands

@@ -1,13 +1,16 @@
 """What the reports of the bench say: each figure, in its unit."""
 
+import contextlib
 import csv
 import io
+import os
+import re
 import shlex
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
-from rich.console import Console
 
 from te_select.bench.peers import NumPy, choose_peers
 from te_select.bench.report import (
@@ -15,11 +18,11 @@ from te_select.bench.report import (
     command,
     document,
     geometric_means,
-    print_report,
     write_csv,
 )
 from te_select.bench.row import COPY, NAMED, OURS, SELECT, Options
 from te_select.bench.suite import DEFAULT, Entry
+from te_select.cli.bench import print_report
 from te_select.timing.operands import Mask
 from tests.support.bench_rows import ENTRY, row
 
@@ -51,13 +54,12 @@ def measured(name: str = "short", **fields: Any) -> Any:
 
 
 def printed(found: Results, width: int = 200, terminal: bool = False) -> str:
+    """What is printed, without what makes letters bold."""
     file = io.StringIO()
-    console = Console(
-        file=file, width=width, force_terminal=terminal, color_system=None, markup=False,
-        highlight=False, soft_wrap=True,
-    )  # fmt: skip
-    print_report(found, console)
-    return file.getvalue()
+    there = {"COLUMNS": str(width), **({"FORCE_COLOR": "1"} if terminal else {})}
+    with mock.patch.dict(os.environ, there), contextlib.redirect_stdout(file):
+        print_report(found)
+    return re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue())
 
 
 def cells(found: Results, name: str = "short") -> dict[str, str]:

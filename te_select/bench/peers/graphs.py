@@ -27,9 +27,7 @@ class OnnxRuntime(Peer):
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
         """Make the model, a session and a binding for each set."""
         onnx, runtime = load("onnx"), load("onnxruntime")
-        kind = onnx.TensorProto.DataType.Value(
-            _ONNX_NAMES.get(workload.dtype, workload.dtype.upper())
-        )
+        kind = load("te_select.frontends.onnx_graph.nodes").NUMBERS[workload.dtype]
         kinds = (onnx.TensorProto.BOOL, kind, kind)
         info = onnx.helper.make_tensor_value_info
         shapes = [array.shape for array in sets[0].aligned()]
@@ -107,7 +105,6 @@ class OpenVino(Peer):
         return [bind(operands) for operands in sets]
 
 
-_ONNX_NAMES = {"float32": "FLOAT", "float64": "DOUBLE"}
 _PRECISION = {"float16": "f16", "bfloat16": "bf16"}
 _OPENVINO_NAMES = {  # of several spellings, the first
     ours: theirs for theirs, ours in reversed(list(TYPE_NAMES["openvino"].items()))
