@@ -1,7 +1,6 @@
 """A leaf that is not exactly a Select is refused by every lowering, and never misread."""
 
 import re
-from typing import Any
 
 import pytest
 import tvm_ffi
@@ -45,13 +44,13 @@ WRONG_VALUES = {
 
 
 @pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
-def test_leaf_of_the_definition_is_taken(rules: Any, lower: Any) -> None:
+def test_leaf_of_the_definition_is_taken(rules, lower):
     assert lower(scheduled(rules), "kernel", (), PATTERN)
 
 
 @pytest.mark.parametrize("wrong", WRONG_VALUES)
 @pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
-def test_leaf_of_another_expression_is_refused(rules: Any, lower: Any, wrong: str) -> None:
+def test_leaf_of_another_expression_is_refused(rules, lower, wrong):
     func = scheduled(rules, WRONG_VALUES[wrong])
     with pytest.raises(SelectError, match=r"has no span; expected out\[\.\.\.\] = T\.Select"):
         lower(func, "kernel", (), PATTERN)
@@ -59,7 +58,7 @@ def test_leaf_of_another_expression_is_refused(rules: Any, lower: Any, wrong: st
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint32", "float32", "bool"])
 @pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
-def test_cond_that_is_not_of_bytes_is_refused(rules: Any, lower: Any, dtype: str) -> None:
+def test_cond_that_is_not_of_bytes_is_refused(rules, lower, dtype):
     func = scheduled(rules, cond_dtype=dtype)
     with pytest.raises(SelectError, match="cond of uint8"):
         lower(func, "kernel", (), PATTERN)
@@ -67,18 +66,16 @@ def test_cond_that_is_not_of_bytes_is_refused(rules: Any, lower: Any, dtype: str
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
-def test_elements_that_are_not_carried_as_bits_are_refused(
-    rules: Any, lower: Any, dtype: str
-) -> None:
+def test_elements_that_are_not_carried_as_bits_are_refused(rules, lower, dtype):
     with pytest.raises(SelectError, match="uint8, uint16, uint32, uint64"):
         lower(scheduled(rules, dtype=dtype), "kernel", (), PATTERN)
 
 
-def swapped(cond: Any, then: Any, else_: Any, i: Any) -> Any:
+def swapped(cond, then, else_, i):
     return right(cond, else_, then, i)
 
 
-def test_swapped_sides_work_on_the_cpu_and_not_on_cuda() -> None:
+def test_swapped_sides_work_on_the_cpu_and_not_on_cuda():
     """On the CPU the span gets addresses; a CUDA kernel takes its parameters."""
     text = str(cpu_lowering.lower(scheduled(cpu, swapped), "kernel", (), PATTERN).script())
     (side,) = re.findall(r"then_data_1:.*T.address_of\((\w+)\[", text)
@@ -88,7 +85,7 @@ def test_swapped_sides_work_on_the_cpu_and_not_on_cuda() -> None:
 
 
 @pytest.mark.parametrize("guard", ["at most", "square"])
-def test_guard_of_another_form_is_refused(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guard_of_another_form_is_refused(guard, monkeypatch):
     """The rows that are left are counted from the guard ``scale * row + first < end``."""
     monkeypatch.setitem(leaves.CONFIGS["te_select.schedules.cpu.schedule"], "piece", 48)
     func = scheduled(cpu)
@@ -100,7 +97,7 @@ def test_guard_of_another_form_is_refused(guard: str, monkeypatch: pytest.Monkey
         cpu_lowering._rows_left(condition, row)
 
 
-def block_of(make: Any, *, shapes: tuple[Any, ...] = ((8, 8),) * 3, out: Any = (8, 8)) -> Any:
+def block_of(make, *, shapes=((8, 8),) * 3, out=(8, 8)):
     """The block of ``out[i, ...] = make(cond, then, else_, i, ...)``, before any schedule."""
     types = ("uint8", "uint32", "uint32")
     operands = [
@@ -109,7 +106,7 @@ def block_of(make: Any, *, shapes: tuple[Any, ...] = ((8, 8),) * 3, out: Any = (
     ]
     dims = [tirx.IntImm("int64", dim) for dim in out]
     computed = te.compute(dims, lambda *at: make(*operands, *at), name="out")
-    blocks: list[Any] = []
+    blocks = []
     func = te.create_prim_func([*operands, computed])
     tvm_ffi.structural_walk(func.body, (s_tir.SBlock, blocks.append), order="pre")
     return next(block for block in blocks if block.name_hint == "out")
@@ -119,11 +116,11 @@ FUSED = access_pattern(Workload((8, 8), (8, 8), (8, 8)))
 APART = access_pattern(Workload((8, 1), (8, 8), (8, 8)))
 
 
-def select_of(cond: Any, then: Any, else_: Any) -> Any:
+def select_of(cond, then, else_):
     return tirx.Select(cond != ZERO, then, else_)
 
 
-def test_steps_are_those_of_the_indices() -> None:
+def test_steps_are_those_of_the_indices():
     fused = block_of(lambda c, t, e, i, j: select_of(c[i, j], t[i, j], e[i, j]))
     assert set(steps_of(fused, FUSED).values()) == {((),)}
     shapes = ((8, 1), (8, 8), (8, 8))
@@ -134,8 +131,8 @@ def test_steps_are_those_of_the_indices() -> None:
 
 
 @pytest.mark.parametrize("transposed", ["cond", "then", "else_"])
-def test_transposed_operand_of_fused_loops_is_refused(transposed: str) -> None:
-    def make(c: Any, t: Any, e: Any, i: Any, j: Any) -> Any:
+def test_transposed_operand_of_fused_loops_is_refused(transposed):
+    def make(c, t, e, i, j):
         loads = dict(cond=c[i, j], then=t[i, j], else_=e[i, j])
         return select_of(**loads | {transposed: dict(cond=c, then=t, else_=e)[transposed][j, i]})
 
@@ -143,13 +140,13 @@ def test_transposed_operand_of_fused_loops_is_refused(transposed: str) -> None:
         steps_of(block_of(make), FUSED)
 
 
-def test_diagonal_is_refused() -> None:
+def test_diagonal_is_refused():
     diagonal = block_of(lambda c, t, e, i: select_of(c[i, i], t[i, 0], e[i, 0]), out=(8,))
     with pytest.raises(SelectError, match="has no span"):
         steps_of(diagonal, access_pattern(Workload((8,), (8,), (8,))))
 
 
-def test_output_that_is_written_in_columns_is_refused() -> None:
+def test_output_that_is_written_in_columns_is_refused():
     shapes = ((8, 1), (8, 8), (8, 8))
     right = block_of(lambda c, t, e, i, j: select_of(c[i, 0], t[i, j], e[i, j]), shapes=shapes)
     store = right.body

@@ -1,25 +1,21 @@
 """The contestants of a row: which are ranked, and which meet again."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
 import numpy as np
 import pytest
 
-import te_select
-from te_select.bench.peers import Call, UnsupportedError
+from te_select.bench.peers import UnsupportedError
 from te_select.bench.row import NAMED, OURS, Options
 from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, decided, in_turns, name_dims
 from te_select.bench.stage import Stage, difference
 from te_select.operator.workload import Workload
-from te_select.timing.operands import Mask, Operands, make_operands
+from te_select.timing.operands import Mask, make_operands
 from te_select.timing.rounds import Timing
 from tests.support.bench_rows import ENTRY, row
 
 SETS = [make_operands(ENTRY.workload, Mask(), seed) for seed in range(2)]
 
 
-def contest(**methods: Callable[..., Any]) -> Contest:
+def contest(**methods):
     """A contest on a stage with these methods, which finds every result right."""
     made = Stage("native")
     for name, method in ({"check": lambda *_: ""} | methods).items():
@@ -27,25 +23,25 @@ def contest(**methods: Callable[..., Any]) -> Contest:
     return Contest(SETS, made)
 
 
-def test_every_size_but_one_becomes_a_name() -> None:
+def test_every_size_but_one_becomes_a_name():
     named = name_dims(Workload((4, 1), (4, 5), (5,), "int8"))
     assert named == Workload(("n4", 1), ("n4", "n5"), ("n5",), "int8")
     pdpd = Workload((3,), (2, 3), (3,), "int8", "pdpd", 1)
     assert name_dims(pdpd) == Workload(("n3",), ("n2", "n3"), ("n3",), "int8", "pdpd", 1)
 
 
-def test_calls_of_several_sets_take_turns() -> None:
-    seen: list[int] = []
+def test_calls_of_several_sets_take_turns():
+    seen = []
     call = in_turns([lambda: seen.append(0), lambda: seen.append(1)])
     for _ in range(3):
         call()
     assert seen == [0, 1, 0]
 
 
-def test_contestant_is_checked_before_it_is_timed() -> None:
-    checked: list[Any] = []
+def test_contestant_is_checked_before_it_is_timed():
+    checked = []
 
-    def check(call: Call, operands: Operands, result: Any) -> str:
+    def check(call, operands, result):
         checked.append((call(), operands, result))
         return "" if call() == "right" else "wrong bits"
 
@@ -59,8 +55,8 @@ def test_contestant_is_checked_before_it_is_timed() -> None:
 
 
 @pytest.mark.parametrize("error", [UnsupportedError("no such type"), ValueError("no such type")])
-def test_contestant_that_cannot_run_is_named_with_the_reason(error: Exception) -> None:
-    def fail() -> Sequence[Call]:
+def test_contestant_that_cannot_run_is_named_with_the_reason(error):
+    def fail():
         raise error
 
     made = contest()
@@ -70,8 +66,8 @@ def test_contestant_that_cannot_run_is_named_with_the_reason(error: Exception) -
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap(named: bool) -> None:
-    def fails(kernel: te_select.Kernel, _sets: Sequence[Operands]) -> Sequence[Call]:
+def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap(named):
+    def fails(kernel, _sets):
         if kernel.workload.dim_names and named:
             return [lambda: None] * 2
         raise ValueError("the kernel failed")
@@ -83,7 +79,7 @@ def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap(named: bool) -> None
     assert set(made.contestants) == ({NAMED} if named else set())
 
 
-def test_difference_is_of_bits_type_and_shape() -> None:
+def test_difference_is_of_bits_type_and_shape():
     operands = SETS[0]
     right = np.where(operands.cond, operands.then, operands.else_)
     assert difference(right, operands) == ""
@@ -94,11 +90,11 @@ def test_difference_is_of_bits_type_and_shape() -> None:
     assert "[5, 4], expected float32 [4, 5]" in difference(right.T, operands)
 
 
-def test_close_calls_are_decided_until_the_best_was_met() -> None:
+def test_close_calls_are_decided_until_the_best_was_met():
     times = {OURS: 1.0, "near": 1.01, "next": 1.02, "far": 2.0}
-    met: list[tuple[set[str], int]] = []
+    met = []
 
-    def turns(contestants: Mapping[str, float], rounds: int) -> dict[str, Timing]:
+    def turns(contestants, rounds):
         met.append((set(contestants), rounds))
         slower = {name: Timing((2 * each,)) for name, each in contestants.items()}
         return slower | {OURS: Timing((1.9,))}
@@ -119,8 +115,8 @@ def test_close_calls_are_decided_until_the_best_was_met() -> None:
         ({OURS: 1.0}, 15),
     ],
 )
-def test_what_is_clear_is_not_met_again(times: dict[str, float], rounds: int) -> None:
-    def turns(*_: Any) -> dict[str, Timing]:
+def test_what_is_clear_is_not_met_again(times, rounds):
+    def turns(*_):
         raise AssertionError
 
     assert decided(row(times, rounds=rounds), times, turns).duels == {}

@@ -13,7 +13,6 @@ from te_select.bench.peers import (
     PEERS,
     MetaSchedule,
     OneDnn,
-    Peer,
     UnsupportedError,
     choose_peers,
     metaschedule,
@@ -46,7 +45,7 @@ UNSUPPORTED = {
 """Which of the workloads a peer cannot run, and its reason."""
 
 
-def differences(peer: Peer, workload: Workload, count: int = 1) -> list[str]:
+def differences(peer, workload, count=1):
     """How a peer's result on each of some sets of operands differs from NumPy's."""
     sets = [make_operands(workload, Mask(), seed) for seed in range(count)]
     for operands in sets:
@@ -63,7 +62,7 @@ def differences(peer: Peer, workload: Workload, count: int = 1) -> list[str]:
 
 
 @pytest.fixture
-def dnnl() -> OneDnn:
+def dnnl():
     peer = OneDnn()
     if (reason := peer.available()) is not None:
         pytest.skip(reason)
@@ -71,7 +70,7 @@ def dnnl() -> OneDnn:
 
 
 @pytest.fixture(scope="module")
-def intrinsics() -> None:
+def intrinsics():
     """Import what MetaSchedule needs in a thread of its own.
 
     TVM looks at the whole stack for each of them, and pytest's made that take 30 s.
@@ -81,7 +80,7 @@ def intrinsics() -> None:
 
 
 @pytest.fixture
-def tuned(intrinsics) -> MetaSchedule:
+def tuned(intrinsics):
     peer = MetaSchedule(trials=2)
     if (reason := peer.available()) is not None:
         pytest.skip(reason)
@@ -99,9 +98,7 @@ def tuned(intrinsics) -> MetaSchedule:
     ids=lambda peer: peer.name,
 )
 @pytest.mark.filterwarnings("ignore")
-def test_a_peer_selects_into_each_set_or_says_why_not(
-    peer: type[Peer], request: pytest.FixtureRequest
-) -> None:
+def test_a_peer_selects_into_each_set_or_says_why_not(peer, request):
     made = request.getfixturevalue("tuned") if peer is MetaSchedule else peer()
     if (reason := made.available()) is not None:
         pytest.skip(reason)
@@ -113,7 +110,7 @@ def test_a_peer_selects_into_each_set_or_says_why_not(
                 differences(made, workload, 2)
 
 
-def test_peers_are_chosen_by_name() -> None:
+def test_peers_are_chosen_by_name():
     assert [peer.name for peer in choose_peers("torch, numpy")] == ["numpy", "torch"]
     assert choose_peers("none") == []
     assert len(choose_peers("all")) == len(PEERS)
@@ -122,7 +119,7 @@ def test_peers_are_chosen_by_name() -> None:
 
 
 @pytest.mark.parametrize("dtype", sorted(onednn.TYPES))
-def test_onednn_keeps_bits_of_its_types_in_every_broadcast(dnnl, dtype) -> None:
+def test_onednn_keeps_bits_of_its_types_in_every_broadcast(dnnl, dtype):
     for shapes in (
         ((70_001,), (70_001,), (70_001,)),
         ((9, 70), (9, 70), ()),
@@ -141,18 +138,18 @@ def test_onednn_keeps_bits_of_its_types_in_every_broadcast(dnnl, dtype) -> None:
         (Workload((1, 40_000), (2, 40_000), ()), "only its reference implementation"),
     ],
 )
-def test_onednn_says_what_it_does_not_run(dnnl, workload, reason) -> None:
+def test_onednn_says_what_it_does_not_run(dnnl, workload, reason):
     with pytest.raises(UnsupportedError, match=reason):
         dnnl.prepare(workload, [make_operands(workload, Mask())])
 
 
-def test_status_of_onednn_is_told(dnnl) -> None:
+def test_status_of_onednn_is_told(dnnl):
     with pytest.raises(UnsupportedError, match="dnnl_engine_create says invalid_arguments"):
         onednn._machine().make("engine", 1, 10_000)
 
 
-def test_missing_onednn_is_absent_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
+def test_missing_onednn_is_absent_and_named(monkeypatch):
+    def missing(name):
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "distribution", missing)
@@ -166,11 +163,11 @@ def test_missing_onednn_is_absent_and_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "bfloat16", "float64"])
-def test_tuned_schedules_select(tuned, dtype) -> None:
+def test_tuned_schedules_select(tuned, dtype):
     assert differences(tuned, Workload((40, 1, 512), (40, 6, 1), (6, 512), dtype)) == [""]
 
 
-def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog) -> None:
+def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog):
     allowed = os.sched_getaffinity(0)
     with caplog.at_level(logging.WARNING):
         assert differences(tuned, Workload((1 << 17,), (1 << 17,), ())) == [""]
@@ -181,10 +178,10 @@ def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog) -> None:
     assert not hasattr(sys.modules[intrinsics], "cuda") or f"{intrinsics}.cuda" in sys.modules
 
 
-def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch):
     import tvm
 
-    def refuse(*_args: object) -> None:
+    def refuse(*_args):
         raise ValueError("no")
 
     monkeypatch.setattr(tvm, "compile", refuse)

@@ -32,7 +32,7 @@ ROWS = [
 
 
 @pytest.fixture
-def axes() -> Any:
+def axes():
     return Figure().subplots()
 
 

@@ -6,20 +6,12 @@ import io
 import os
 import re
 import shlex
-from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
 
-from te_select.bench.peers import NumPy, choose_peers
-from te_select.bench.report import (
-    Results,
-    command,
-    document,
-    geometric_means,
-    write_csv,
-)
+from te_select.bench.peers import choose_peers
+from te_select.bench.report import Results, command, document, geometric_means, write_csv
 from te_select.bench.row import COPY, NAMED, OURS, SELECT, Options
 from te_select.bench.suite import DEFAULT, Entry
 from te_select.cli.bench import print_report
@@ -27,7 +19,7 @@ from te_select.timing.operands import Mask
 from tests.support.bench_rows import ENTRY, row
 
 # 1 GB in 4 ms is 250 GB/s, of a roof of 400; the peer takes 7 ms.
-MEASURED: dict[str, Any] = {
+MEASURED = {
     "times": {OURS: (4e-3, 1e-3, 9e-3), "numpy": (9e-3, 5e-3, 7e-3), COPY: 2e-3, SELECT: 3e-3},
     "moved": 10**9,
     "roofs": {COPY: 4e11, SELECT: 3e11},
@@ -37,7 +29,7 @@ MEASURED: dict[str, Any] = {
 LONG = "a-workload-whose-name-is-longer-than-many-a-terminal-is-wide-" + 30 * "x"
 
 
-def results(*rows: Any, **fields: Any) -> Results:
+def results(*rows, **fields):
     known = {
         "absent": {},
         "options": Options(),
@@ -49,7 +41,7 @@ def results(*rows: Any, **fields: Any) -> Results:
     return Results(list(rows), **{**known, **fields})
 
 
-def measured(name: str = "short", **fields: Any) -> Any:
+def measured(name="short", **fields):
     return row(**{**MEASURED, "entry": Entry(name, ENTRY.workload, ""), **fields})
 
 
@@ -62,7 +54,7 @@ def printed(found: Results, width: int = 200, terminal: bool = False) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue())
 
 
-def cells(found: Results, name: str = "short") -> dict[str, str]:
+def cells(found, name="short"):
     """The row of a name in the printed table, by column."""
     lines = printed(found).splitlines()
     columns = ("ms", "GB/s", "% of roof", "best peer", "its ms", "times best", "times NumPy")
@@ -72,7 +64,7 @@ def cells(found: Results, name: str = "short") -> dict[str, str]:
     return dict(zip(("workload", *columns, "config"), line.split(), strict=True))
 
 
-def test_each_cell_has_its_figure_in_its_unit() -> None:
+def test_each_cell_has_its_figure_in_its_unit():
     assert cells(results(measured())) == {
         "workload": "short",
         "ms": "4.00",
@@ -80,7 +72,7 @@ def test_each_cell_has_its_figure_in_its_unit() -> None:
         "% of roof": "62",
         "best peer": "numpy",
         "its ms": "7.00",
-        "times best": "1.75",
+        "times best": "1.75",  # 7 / 4, and not a median of ratios
         "times NumPy": "1.75",
         "config": "tuned:emeraldrapids/w4_1024cte",
     }
@@ -89,12 +81,11 @@ def test_each_cell_has_its_figure_in_its_unit() -> None:
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(123e-3, "123"), (4e-3, "4.00"), (56.7e-6, "0.0567"), (1.5, "1.50e+03")]
 )
-def test_times_are_milliseconds_of_three_digits(seconds: float, shown: str) -> None:
-    found = cells(results(measured(times={OURS: seconds, "numpy": 2 * seconds})))
-    assert found["ms"] == shown
+def test_times_are_milliseconds_of_three_digits(seconds, shown):
+    assert cells(results(measured(times={OURS: seconds, "numpy": 2 * seconds})))["ms"] == shown
 
 
-def test_quantiles_are_those_of_eleven_rounds(tmp_path: Path) -> None:
+def test_quantiles_are_those_of_eleven_rounds(tmp_path):
     rounds = tuple(k * 1e-3 for k in (3, 1, 11, 5, 8, 2, 10, 7, 4, 9, 6))
     found = results(measured(times={OURS: rounds, "numpy": 1e-3}))
     expected = {"median": 6e-3, "p20": 3e-3, "p80": 9e-3}
@@ -105,7 +96,7 @@ def test_quantiles_are_those_of_eleven_rounds(tmp_path: Path) -> None:
     assert {name: row_["seconds"][OURS][name] for name in expected} == pytest.approx(expected)
 
 
-def test_csv_has_a_line_for_each_contestant_with_its_figures(tmp_path: Path) -> None:
+def test_csv_has_a_line_for_each_contestant_with_its_figures(tmp_path):
     path = tmp_path / "x.csv"
     found = measured(
         mask=Mask(10, 64), wrong={"liar": "out[0] is 0x1"}, unsupported={"picky": "no such type"}
@@ -130,7 +121,7 @@ def test_csv_has_a_line_for_each_contestant_with_its_figures(tmp_path: Path) -> 
     assert all(line["command"] == command(found, Options()) for line in lines.values())
 
 
-def test_document_has_the_figures_of_each_row() -> None:
+def test_document_has_the_figures_of_each_row():
     found = document(results(measured(duels={"numpy": 1.25})))
     (shown,) = found["rows"]
     assert shown["seconds"][OURS] == {"median": 4e-3, "p20": 1e-3, "p80": 9e-3}
@@ -147,7 +138,7 @@ def test_document_has_the_figures_of_each_row() -> None:
     }
 
 
-def test_geometric_means_use_the_head_to_head() -> None:
+def test_geometric_means_use_the_head_to_head():
     peers = {"a": 1.0, "b": 4.0}
     rows = [row({OURS: 0.5, **peers}), row({OURS: 1.0, **peers}, duels={"a": 2.0})]
     assert geometric_means([*rows, row(peers)]) == {
@@ -162,7 +153,7 @@ def test_a_label_tells_masks_apart() -> None:
     assert row(mask=Mask(10, 64)).label == "small 10 % x64"
 
 
-def test_command_measures_the_same_row_again() -> None:
+def test_command_measures_the_same_row_again():
     options = Options("x86-64-v3", choose_peers("numpy,torch"), None, True, True, "logs")
     words = shlex.split(command(row(mask=Mask(10, 64), rounds=7), options))
     assert words[:2] == ["te-select", "bench"]
@@ -183,14 +174,14 @@ def test_command_measures_the_same_row_again() -> None:
     assert "--peers none" in command(row(), Options())
 
 
-def test_a_table_in_a_file_is_whole() -> None:
+def test_a_table_in_a_file_is_whole():
     text = printed(results(measured(LONG), measured()), 80)
     (line,) = (line for line in text.splitlines() if line.strip().startswith(LONG))
     assert line.rstrip().endswith("tuned:emeraldrapids/w4_1024cte")
     assert "no room for" not in text
 
 
-def test_narrow_table_folds_names_and_drops_the_least() -> None:
+def test_narrow_table_folds_names_and_drops_the_least():
     text = printed(results(measured(LONG), measured()), 80, terminal=True)
     table = text.split("medians of")[0]
     assert "…" not in table
@@ -202,17 +193,14 @@ def test_narrow_table_folds_names_and_drops_the_least() -> None:
     assert "no room for" not in printed(results(measured()), 140, terminal=True)
 
 
-def test_ratios_are_those_of_the_medians_shown() -> None:
-    text = printed(results(measured()))
-    (line,) = (line for line in text.splitlines() if line.strip().startswith("short"))
-    assert line.split()[-3:-1] == ["1.75", "1.75"]  # 7 / 4, and not a median of ratios
-    assert "head to head" not in text
+def test_ratios_are_those_of_the_medians_or_of_the_duels():
+    assert "head to head" not in printed(results(measured()))
     with_duel = printed(results(measured(duels={"numpy": 1.25})))
     assert "1.25 *" in with_duel
     assert "* of medians head to head" in with_duel
 
 
-def test_what_the_table_leaves_out_is_said_under_it() -> None:
+def test_what_the_table_leaves_out_is_said_under_it():
     first = measured(unsupported={"picky": "no such type"}, cache="cold", queued=("slow",))
     second = measured("other", wrong={"liar": "out[0] is 0x1"}, unsupported={"picky": "later"})
     text = printed(
@@ -234,21 +222,16 @@ def test_what_the_table_leaves_out_is_said_under_it() -> None:
     assert "others were using" not in idle and "interrupted" not in idle
 
 
-def test_kernel_that_is_wrong_is_said_so_in_its_row() -> None:
+def test_row_says_that_a_kernel_is_wrong_and_how_names_compare():
     found = printed(results(measured(times={"numpy": 1e-3}, wrong={OURS: "out[0] is 0x1"})))
-    (line,) = (line for line in found.splitlines() if line.strip().startswith("short"))
-    assert line.split()[1] == "WRONG"
+    assert re.search(r"^ *short +WRONG", found, re.MULTILINE)
     assert f"WRONG: short: {OURS}: out[0] is 0x1" in found
-
-
-def test_named_dims_have_a_column_where_they_were_measured() -> None:
-    times = {**MEASURED["times"], NAMED: 5e-3, NumPy.name: 7e-3}
+    times = {**MEASURED["times"], NAMED: 5e-3, "numpy": 7e-3}
     found = printed(results(measured(times=times), options=Options(named=True)))
-    (line,) = (line for line in found.splitlines() if line.strip().startswith("short"))
-    assert line.split()[-1] == "1.25"
+    assert re.search(r"^ *short .* 1.25 *$", found, re.MULTILINE)
 
 
-def test_nothing_measured_is_said() -> None:
+def test_nothing_measured_is_said():
     assert printed(results()) == "nothing was measured\n"
     assert (
         printed(results(interrupted=True))

@@ -6,7 +6,7 @@ from te_select.bench.suite import BASELINES, DEFAULT, choose
 from te_select.operator.access import access_pattern
 
 
-def test_the_suite_covers_what_it_promises() -> None:
+def test_the_suite_covers_what_it_promises():
     assert len(DEFAULT) >= 24
     assert len({entry.name for entry in DEFAULT}) == len(DEFAULT)
     assert {len(entry.workload.out_shape) for entry in DEFAULT} >= {0, 1, 2, 3, 4, 5}
@@ -19,7 +19,7 @@ def test_the_suite_covers_what_it_promises() -> None:
     assert set(BASELINES) <= set(DEFAULT)
 
 
-def test_a_glob_chooses_workloads() -> None:
+def test_a_glob_chooses_workloads():
     assert [entry.name for entry in choose(DEFAULT, "rows-[48]*")] == ["rows-4096", "rows-8"]
     with pytest.raises(ValueError, match="matches no workload; expected a glob over scalar"):
         choose(DEFAULT, "x*")

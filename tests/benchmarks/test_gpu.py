@@ -1,13 +1,13 @@
 """The script of the whole GPU run, as far as it works without a GPU."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support import cli
+from tests.support.programs import output
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -84,10 +84,5 @@ def test_part_that_outlasts_its_share_keeps_what_it_has(tmp_path):
 
 
 def test_help_teaches():
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "gpu.py"), "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "--parts" in done.stdout and "ten minutes" in done.stdout
+    said = output(sys.executable, ROOT / "benchmarks" / "gpu.py", "--help")
+    assert "--parts" in said and "ten minutes" in said

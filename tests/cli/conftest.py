@@ -1,9 +1,5 @@
 """Libraries that the verbs are tried on, and tuning without measuring."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 import te_select
@@ -12,14 +8,14 @@ from tests.support.tuning_fakes import FakeMeasurer
 
 
 @pytest.fixture(scope="session")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def one(tmp_path_factory):
     """A library of one kernel."""
     path = tmp_path_factory.mktemp("one") / "mask.so"
     return te_select.export([te_select.Workload((4, 1), (4, 5), ())], path)
 
 
 @pytest.fixture(scope="session")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def two(tmp_path_factory):
     """A library of two kernels."""
     path = tmp_path_factory.mktemp("two") / "lib.so"
     shapes = [(4,), ("batch",)]
@@ -27,10 +23,10 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeMeasurer]:
+def fake(monkeypatch):
     """Replace the real measurer by a fake one, and the probes by a fixed roof."""
 
-    def use(*args: Any, **keywords: Any) -> FakeMeasurer:
+    def use(*args, **keywords):
         measurer = FakeMeasurer(*args, **keywords)
         for module in (session, runners):
             monkeypatch.setattr(module, "open_measurer", lambda *_: measurer)

@@ -5,7 +5,6 @@ import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from tests.support.cli import FLAGS, run, run_json
 from tests.support.machines import on_x86_64
 
 
-def test_compile_writes_a_library_that_loads(tmp_path: Path) -> None:
+def test_compile_writes_a_library_that_loads(tmp_path):
     path = tmp_path / "mask.so"
     result = run("compile", *FLAGS, "--dtype", "int8", "-o", path)
     assert result.exit_code == 0, result.output
@@ -24,7 +23,7 @@ def test_compile_writes_a_library_that_loads(tmp_path: Path) -> None:
     assert te_select.load(path).workload == te_select.Workload((4, 1), (4, 5), (), "int8")
 
 
-def test_compile_takes_workloads_from_flags_json_and_file(tmp_path: Path) -> None:
+def test_compile_takes_workloads_from_flags_json_and_file(tmp_path):
     file = tmp_path / "workloads.json"
     listed = {"cond_shape": ["n"], "then_shape": ["n"], "else_shape": [], "dtype": "float64"}
     file.write_text(json.dumps([listed]))
@@ -41,9 +40,7 @@ def test_compile_takes_workloads_from_flags_json_and_file(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("verb", ["compile", "where"])
-def test_seconds_are_those_of_the_build_without_the_import(
-    verb: str, one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_seconds_are_those_of_the_build_without_the_import(verb, one, tmp_path, monkeypatch):
     path = Path(shutil.copy(one, tmp_path / "mask.so"))
     clock = iter([10.0, 12.0, 17.0])
     module = importlib.import_module(f"te_select.cli.{verb}")
@@ -56,13 +53,13 @@ def test_seconds_are_those_of_the_build_without_the_import(
 
 
 @on_x86_64
-def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path: Path) -> None:
+def test_compile_for_another_cpu_needs_no_such_cpu(tmp_path):
     path = tmp_path / "mask.so"
     document = run_json("compile", *FLAGS, "--target", "znver5", "-o", path)
     assert document["target"]["name"] == "znver5"
 
 
-def test_compile_writes_a_static_library_where_asked(tmp_path: Path) -> None:
+def test_compile_writes_a_static_library_where_asked(tmp_path):
     path = tmp_path / "mask.so"
     document = run_json("compile", *FLAGS, "--static", "-o", path)
     (kernel,) = document["kernels"]
@@ -73,7 +70,7 @@ def test_compile_writes_a_static_library_where_asked(tmp_path: Path) -> None:
     assert not path.with_suffix(".a").exists()
 
 
-def test_compile_writes_an_object_where_asked(tmp_path: Path) -> None:
+def test_compile_writes_an_object_where_asked(tmp_path):
     path = tmp_path / "mask.so"
     run_json("compile", *FLAGS, "--static-object", "-o", path)
     assert path.with_suffix(".o").read_bytes().startswith(b"\x7fELF")
@@ -84,7 +81,7 @@ def test_compile_writes_an_object_where_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", [["compile", *FLAGS], ["where", "build"]])
-def test_output_of_the_name_of_a_module_of_python_is_refused(tmp_path: Path, verb: Any) -> None:
+def test_output_of_the_name_of_a_module_of_python_is_refused(tmp_path, verb):
     result = run(*verb, "-o", tmp_path / "json.so")
     assert result.exit_code == 2
     assert "own module json; expected another name, such as" in result.stderr

@@ -1,7 +1,6 @@
 """The parts of the report of a machine."""
 
 import platform
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +21,7 @@ flags : fpu
 
 
 @pytest.fixture
-def cpuinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def cpuinfo(tmp_path, monkeypatch):
     path = tmp_path / "cpuinfo"
     path.write_text(CPUINFO)
     monkeypatch.setattr(features, "_CPUINFO", path)
@@ -34,9 +33,7 @@ def cpuinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         cached.cache_clear()
 
 
-def test_threads_of_one_core_are_counted_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_of_one_core_are_counted_once(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_CPUS", tmp_path)
     assert environment()["cpu"]["cores"] is None
     for cpu, threads in enumerate(("0,2", "1,3", "0,2", "1,3", "4")):
@@ -46,21 +43,19 @@ def test_threads_of_one_core_are_counted_once(
     assert environment()["cpu"]["cores"] == 3
 
 
-def test_name_and_features_are_those_of_the_first_cpu(cpuinfo: Path) -> None:
+def test_name_and_features_are_those_of_the_first_cpu(cpuinfo):
     assert environment()["cpu"]["name"] == "Fast CPU"
     assert features.features() == {"fpu", "avx2"}
     assert features.missing(["fma", "avx2", "avx"]) == ["avx", "fma"]
 
 
-def test_cpu_that_says_nothing_lacks_everything(cpuinfo: Path) -> None:
+def test_cpu_that_says_nothing_lacks_everything(cpuinfo):
     cpuinfo.unlink()
     features.cpu_info.cache_clear()
     assert features.missing(["avx2"]) == ["avx2"]
 
 
-def test_caches_are_named_by_level_and_kind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_caches_are_named_by_level_and_kind(tmp_path, monkeypatch):
     for k, (level, kind, size) in enumerate(
         [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K")]
     ):
@@ -74,7 +69,7 @@ def test_caches_are_named_by_level_and_kind(
     assert {"48K", "32K", "2048K"} == set(found.values())
 
 
-def test_report_needs_neither_tvm_nor_what_only_the_builder_has() -> None:
+def test_report_needs_neither_tvm_nor_what_only_the_builder_has():
     code = (
         "import sys\n"
         "for name in ('tvm', 'tvm_ffi', 'te_select.schedules', 'te_select.compiler'):\n"

@@ -1,7 +1,5 @@
 """``te-select inspect``: what it shows of a library and of a workload."""
 
-from pathlib import Path
-
 import pytest
 
 from te_select import Workload
@@ -13,14 +11,14 @@ from tests.support.cli import FLAGS, run, run_json
 STREAMS = isa.of(resolve("native").tvm).streams
 
 
-def test_inspect_shows_what_a_library_is(one: Path) -> None:
+def test_inspect_shows_what_a_library_is(one):
     result = run("inspect", one)
     assert result.exit_code == 0
     for shown in ("4:ct x 5:t", "168", "origin", "default", "loads_here", "tvm"):
         assert shown in result.stdout
 
 
-def test_inspect_says_why_a_library_does_not_load(one: Path, tmp_path: Path) -> None:
+def test_inspect_says_why_a_library_does_not_load(one, tmp_path):
     path = tmp_path / "mask.so"
     path.write_bytes(one.read_bytes() + b"x")
     path.with_suffix(".json").write_bytes(one.with_suffix(".json").read_bytes())
@@ -29,14 +27,14 @@ def test_inspect_says_why_a_library_does_not_load(one: Path, tmp_path: Path) -> 
         assert run("inspect", path, *words).exit_code == 1
 
 
-def test_inspect_says_that_a_header_of_others_is_left(one: Path, tmp_path: Path) -> None:
+def test_inspect_says_that_a_header_of_others_is_left(one, tmp_path):
     path, header = tmp_path / "mask.so", tmp_path / "mask.h"
     path.write_bytes(one.read_bytes())
     header.write_text("mine")
     assert f"{header} is no header of te-select" in run("inspect", path).stdout
 
 
-def test_inspect_for_cuda_says_that_there_is_no_driver(tmp_path: Path) -> None:
+def test_inspect_for_cuda_says_that_there_is_no_driver(tmp_path):
     path = cuda_standin.build([Workload((4,), (4,), (4,))], tmp_path / "mask.so")
     with cuda_standin.fake_driver():
         for words in ((), ("--load",)):
@@ -51,38 +49,38 @@ def test_inspect_for_cuda_says_that_there_is_no_driver(tmp_path: Path) -> None:
     ("level", "shown"),
     [("te", "T."), ("tir", "T."), ("scheduled", "T."), ("llvm", "define"), ("asm", "ret")],
 )
-def test_inspect_shows_every_source(level: str, shown: str, one: Path) -> None:
+def test_inspect_shows_every_source(level, shown, one):
     from_library = run("inspect", one, "--source", level)
     assert shown in from_library.stdout
     from_flags = run_json("inspect", *FLAGS, "--source", level)
     assert from_flags["kernels"][0]["source"].strip() == from_library.stdout.strip()
 
 
-def test_inspect_of_a_manifest_names_the_library(one: Path) -> None:
+def test_inspect_of_a_manifest_names_the_library(one):
     result = run("inspect", one.with_suffix(".json"))
     assert (result.exit_code, f"expected {one}" in result.stderr) == (2, True)
 
 
-def test_inspect_wants_one_kernel_for_a_source(two: Path) -> None:
+def test_inspect_wants_one_kernel_for_a_source(two):
     result = run("inspect", two, "--source", "te")
     assert result.exit_code == 2
     assert "expected --kernel with one of select_int16" in result.stderr
 
 
-def here(*words: str | Path) -> dict[str, object]:
+def here(*words):
     (kernel,) = run_json("inspect", *words)["kernels"]
     return kernel["here"]
 
 
 @pytest.fixture
-def profile(monkeypatch: pytest.MonkeyPatch) -> None:
+def profile(monkeypatch):
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
     said = "stream_per_thread=0,stream_per_l3=1000000,bytes_per_thread=65536,skip=2"
     monkeypatch.setenv("TE_SELECT_PROFILE", said)
 
 
 @pytest.mark.usefixtures("profile")
-def test_inspect_says_why_a_kernel_is_as_fast_as_it_is() -> None:
+def test_inspect_says_why_a_kernel_is_as_fast_as_it_is():
     plain = ["--cond", "262144", "--then", "262144", "--else", "262144"]
     assert here(*plain) == {
         "threads": 1,
@@ -100,7 +98,7 @@ def test_inspect_says_why_a_kernel_is_as_fast_as_it_is() -> None:
     assert named == {"leaf": ["rows of named length", "plain run"]}
 
 
-def test_inspect_asks_a_library_that_may_be_loaded(one: Path) -> None:
+def test_inspect_asks_a_library_that_may_be_loaded(one):
     assert here(one, "--load")["threads"] == 1
     assert run_json("inspect", one, "--load")["in_effect"]["threads"]
     assert "--load has no meaning beside" in run("inspect", *FLAGS, "--load").stderr

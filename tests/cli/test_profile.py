@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ FOUND = Measured(dict.fromkeys(DECISIONS, 1) | {"bytes_per_thread": 1 << 20}, ()
 
 
 @pytest.fixture(autouse=True)
-def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def idle(tmp_path, monkeypatch):
     """An idle machine, a home of its own, and made-up figures."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
@@ -27,7 +26,7 @@ def idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "measure", lambda _current, _step, _rounds: found)
 
 
-def test_measured_profile_is_kept_and_in_effect() -> None:
+def test_measured_profile_is_kept_and_in_effect():
     before = of_this_machine()
     result = run("profile")
     assert result.exit_code == 0, result.output
@@ -41,10 +40,10 @@ def test_measured_profile_is_kept_and_in_effect() -> None:
     assert "measured by te-select" in Path(before.file).read_text(encoding="utf-8")
 
 
-def test_unsure_threshold_is_named_and_asks_for_more_rounds(monkeypatch: Any) -> None:
+def test_unsure_threshold_is_named_and_asks_for_more_rounds(monkeypatch):
     asked = []
 
-    def measured(_current: object, _step: object, rounds: int) -> Measured:
+    def measured(_current, _step, rounds):
         asked.append(rounds)
         return Measured(FOUND.decisions, (), {"stream": (9 << 20, 19 << 20), "fill": (1, NEVER)})
 
@@ -62,7 +61,7 @@ def test_unsure_threshold_is_named_and_asks_for_more_rounds(monkeypatch: Any) ->
     assert run("profile", "--rounds", "1").exit_code == 2
 
 
-def test_dry_run_keeps_nothing() -> None:
+def test_dry_run_keeps_nothing():
     document = run_json("profile", "--dry-run")
     assert document["file"] is None
     assert document["measured"] == FOUND.decisions
@@ -73,9 +72,7 @@ def test_dry_run_keeps_nothing() -> None:
 
 @pytest.mark.parametrize("dry", [False, True])
 @pytest.mark.parametrize("force", [False, True])
-def test_busy_machine_is_not_measured_unless_forced(
-    monkeypatch: Any, force: bool, dry: bool
-) -> None:
+def test_busy_machine_is_not_measured_unless_forced(monkeypatch, force, dry):
     monkeypatch.setattr(cores, "busy_cores", lambda: 1.5)
     result = run("profile", *["--force"] * force, *["--dry-run"] * dry)
     assert result.exit_code == (0 if force else 1)
@@ -83,10 +80,8 @@ def test_busy_machine_is_not_measured_unless_forced(
     assert ("these values may be wrong" in result.stdout) == force
 
 
-def test_folder_that_cannot_be_made_is_refused_before_timing(
-    monkeypatch: Any, tmp_path: Path
-) -> None:
-    def measured(*_arguments: object) -> None:
+def test_folder_that_cannot_be_made_is_refused_before_timing(monkeypatch, tmp_path):
+    def measured(*_arguments):
         raise AssertionError("it was measured")
 
     (tmp_path / "file").write_text("")
@@ -94,10 +89,10 @@ def test_folder_that_cannot_be_made_is_refused_before_timing(
     monkeypatch.setattr(module, "measure", measured)
     result = run("profile")
     assert result.exit_code == 1
-    assert "file/te-select/machines" in result.stderr
+    assert "file/te-select/machines" in result.stderr and result.stderr.count("\n") == 1
 
 
-def test_without_a_home_only_a_dry_run_measures(monkeypatch: Any) -> None:
+def test_without_a_home_only_a_dry_run_measures(monkeypatch):
     monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.delenv("HOME", raising=False)
     result = run("profile")
@@ -106,7 +101,7 @@ def test_without_a_home_only_a_dry_run_measures(monkeypatch: Any) -> None:
     assert run("profile", "--dry-run").exit_code == 0
 
 
-def test_wish_of_the_environment_is_named_where_it_is_none(monkeypatch: Any) -> None:
+def test_wish_of_the_environment_is_named_where_it_is_none(monkeypatch):
     monkeypatch.setenv("TE_SELECT_PROFILE", "skip=7")
     result = run("profile")
     assert result.exit_code == 1
@@ -114,14 +109,7 @@ def test_wish_of_the_environment_is_named_where_it_is_none(monkeypatch: Any) -> 
     assert "TE_SELECT_PROFILE: 'skip=7'" in run_json("env")["profile"]["problem"]
 
 
-def test_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "config").write_text("a file")
-    result = run("profile")
-    assert result.exit_code == 1
-    assert len(result.stderr.splitlines()) == 1
-
-
-def test_env_and_inspect_show_what_is_in_effect(tmp_path: Path, monkeypatch: Any) -> None:
+def test_env_and_inspect_show_what_is_in_effect(tmp_path, monkeypatch):
     monkeypatch.setenv("TE_SELECT_PROFILE", "stream_per_thread=0,stream_per_l3=3145728,skip=1")
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
     shown = run_json("env")["profile"]
@@ -136,19 +124,16 @@ def test_env_and_inspect_show_what_is_in_effect(tmp_path: Path, monkeypatch: Any
     assert "from 3 MB moved on" in run("inspect", library, "--load").stdout
 
 
-@pytest.mark.parametrize("text", ["abc", "0", "-1", "1.5", " 2 ", "²"])
-def test_env_says_that_the_number_of_threads_is_wrong(monkeypatch: Any, text: str) -> None:
+MORE = ("99999", "9" * 30, "9" * 5000)
+
+
+@pytest.mark.parametrize("text", ["abc", "0", "-1", "1.5", " 2 ", "²", *MORE])
+def test_env_shows_the_threads_and_what_is_wrong_with_their_number(monkeypatch, text):
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", text)
-    assert f"TE_SELECT_NUM_THREADS is {text!r}" in run_json("env")["profile"]["problem"]
-
-
-@pytest.mark.parametrize("text", ["99999", "9" * 30, "9" * 5000])
-def test_env_shows_no_more_threads_than_ever_run(monkeypatch: Any, text: str) -> None:
-    monkeypatch.setenv("TE_SELECT_NUM_THREADS", text)
-    shown = run_json("env")["profile"]
-    assert (shown["threads"], shown.get("problem")) == (256, None)
-
-
-def test_thread_that_never_pays_is_called_so(monkeypatch: Any) -> None:
     monkeypatch.setenv("TE_SELECT_PROFILE", f"bytes_per_thread={1 << 60}")
-    assert run_json("env")["profile"]["another_thread"] == "never"
+    shown = run_json("env")["profile"]
+    assert shown["another_thread"] == "never"
+    if text in MORE:
+        assert (shown["threads"], shown.get("problem")) == (256, None)
+    else:
+        assert f"TE_SELECT_NUM_THREADS is {text!r}" in shown["problem"]

@@ -15,7 +15,6 @@ from te_select.backends.programs import c_compiler
 from te_select.records import store
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import cache, embedded, stored
-from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
 from tests.support.cli import run, run_json
 from tests.support.programs import ended
@@ -31,7 +30,7 @@ __attribute__((constructor)) static void run(void) {{
 """
 
 
-def link(folder: Path, manifest: Manifest) -> Path:
+def link(folder, manifest):
     """A library with a valid manifest, whose code writes a file beside it as it is loaded."""
     (folder / "hostile.c").write_text(HOSTILE.format(ran=folder / "ran"))
     (folder / "note.s").write_text(embedded.assembly(manifest))
@@ -43,24 +42,24 @@ def link(folder: Path, manifest: Manifest) -> Path:
 
 
 @pytest.fixture(scope="module")
-def manifest(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
+def manifest(tmp_path_factory):
     path = tmp_path_factory.mktemp("honest") / "mask.so"
     return stored.read(te_select.export([WORKLOAD], path, tuning_logs=False)).manifest
 
 
 @pytest.fixture
-def hostile(tmp_path: Path, manifest: Manifest) -> Path:
+def hostile(tmp_path, manifest):
     return link(tmp_path, manifest)
 
 
-def as_model(suffix: str, *words: str):
+def as_model(suffix, *words):
     return lambda path: run(*words, "--model", path.rename(path.with_suffix(suffix)))
 
 
-def as_logs(*words: str):
+def as_logs(*words):
     """The library in the place of every file of tuning logs, and beside them."""
 
-    def call(path: Path) -> None:
+    def call(path):
         folder = path.parent / "logs" / "x86-64-v3"
         folder.mkdir(parents=True)
         for name in (SESSIONS, WORKLOADS, RECORDS, "mask.so"):
@@ -71,10 +70,10 @@ def as_logs(*words: str):
     return call
 
 
-def as_entry(*words: str):
+def as_entry(*words):
     """The library in the place of an entry of the cache."""
 
-    def call(path: Path) -> None:
+    def call(path):
         folder = Path(os.environ[cache.FOLDER])
         shutil.copy(path, folder / cache.name_of(WORKLOAD.name, "0" * cache.DIGITS))
         run(*words)
@@ -117,9 +116,7 @@ READING = {
 
 
 @pytest.mark.parametrize("what", READING)
-def test_what_only_reads_runs_no_code(
-    hostile: Path, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_what_only_reads_runs_no_code(hostile, monkeypatch, what):
     monkeypatch.setenv(cache.FOLDER, str(hostile.parent / "cache"))
     (hostile.parent / "cache").mkdir(0o700)
     with contextlib.suppress(te_select.SelectError):
@@ -136,7 +133,7 @@ LOADING = {
 
 
 @pytest.mark.parametrize("what", LOADING)
-def test_what_loads_runs_the_code(tmp_path: Path, manifest: Manifest, what: str) -> None:
+def test_what_loads_runs_the_code(tmp_path, manifest, what):
     """So the test above can fail."""
     if what == "where.use":  # it refuses libraries that do not hold its kernels
         from te_select.operator import family
@@ -152,7 +149,7 @@ def test_what_loads_runs_the_code(tmp_path: Path, manifest: Manifest, what: str)
     assert (tmp_path / "ran").exists()
 
 
-def test_inspect_of_a_file_says_what_needs_no_code(hostile: Path, manifest: Manifest) -> None:
+def test_inspect_of_a_file_says_what_needs_no_code(hostile, manifest):
     document = run_json("inspect", hostile)
     assert (document["loads_here"], document["in_effect"]) == ("yes", {})
     assert "here" not in document["kernels"][0]
@@ -162,9 +159,7 @@ def test_inspect_of_a_file_says_what_needs_no_code(hostile: Path, manifest: Mani
     assert hostile.with_suffix(".json").read_bytes() == found.manifest.to_text(found.sha256)
 
 
-def test_inspect_of_a_file_names_the_features_that_are_missing(
-    tmp_path: Path, manifest: Manifest
-) -> None:
+def test_inspect_of_a_file_names_the_features_that_are_missing(tmp_path, manifest):
     target = {**manifest.target, "cpu_features": ["cheese", min(features.features())]}
     path = link(tmp_path, replace(manifest, target=target))
     assert run_json("inspect", path)["loads_here"].endswith(
@@ -174,7 +169,7 @@ def test_inspect_of_a_file_names_the_features_that_are_missing(
     assert run_json("inspect", path)["files_written"] == []
 
 
-def test_terminal_obeys_nothing_that_a_manifest_says(tmp_path: Path, manifest: Manifest) -> None:
+def test_terminal_obeys_nothing_that_a_manifest_says(tmp_path, manifest):
     (kernel,) = manifest.kernels
     kernel = replace(kernel, origin="\x1b[2Jdefault", why="a\x1b]0;title\x07\nloads here  yes")
     path = link(tmp_path, replace(manifest, kernels=(kernel,)))
@@ -184,7 +179,7 @@ def test_terminal_obeys_nothing_that_a_manifest_says(tmp_path: Path, manifest: M
     assert shown.count("\nloads_here") == 1
 
 
-def test_terminal_obeys_nothing_that_logs_say(tmp_path: Path) -> None:
+def test_terminal_obeys_nothing_that_logs_say(tmp_path):
     entry = make(flat(100))
     said = {"machine": "\x1b[2Ja machine", "unsure": "\x1b[31mred"}
     store.put(tmp_path / "x86-64-v4", [replace(entry, session={**entry.session, **said})])
@@ -195,9 +190,7 @@ def test_terminal_obeys_nothing_that_logs_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["1 */ int stranger(void); /*", "1 *" + "/" * 3])
-def test_header_takes_no_code_of_a_manifest(
-    tmp_path: Path, manifest: Manifest, version: str
-) -> None:
+def test_header_takes_no_code_of_a_manifest(tmp_path, manifest, version):
     path = link(tmp_path, replace(manifest, versions={**manifest.versions, "te_select": version}))
     run("inspect", path)
     first = path.with_suffix(".h").read_text().partition("*/")[0]
@@ -206,7 +199,7 @@ def test_header_takes_no_code_of_a_manifest(
     )
 
 
-def test_target_of_several_lines_is_refused(manifest: Manifest) -> None:
+def test_target_of_several_lines_is_refused(manifest):
     """In the comment of a header, a line that ends in a backslash joins the next one."""
     hostile = replace(manifest, target={**manifest.target, "name": "*\\\n/ int x; /*"})
     with pytest.raises(te_select.ArtifactError, match="expected a string of one line"):

@@ -3,9 +3,6 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 import te_select
 from te_select.runtime.call.kernel import FORCED_LEVEL
@@ -15,7 +12,7 @@ from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 
 
-def test_a_damaged_library_is_a_failure(one: Path, tmp_path: Path) -> None:
+def test_a_damaged_library_is_a_failure(one, tmp_path):
     path = te_select.load(one).export(tmp_path / "mask.so")
     path.write_bytes(b"damaged")
     result = run("verify", path)
@@ -23,8 +20,8 @@ def test_a_damaged_library_is_a_failure(one: Path, tmp_path: Path) -> None:
     assert "mask.so is no ELF file of 64 bits" in result.stderr
 
 
-def test_no_memory_is_one_line(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
+def test_no_memory_is_one_line(one, monkeypatch):
+    def fail(*_):
         raise MemoryError("Unable to allocate 1. PiB")
 
     monkeypatch.setattr(verify_module, "verify_kernel", fail)
@@ -35,7 +32,7 @@ def test_no_memory_is_one_line(one: Path, monkeypatch: pytest.MonkeyPatch) -> No
     )
 
 
-def test_file_that_is_no_regular_one_is_not_waited_for(tmp_path: Path) -> None:
+def test_file_that_is_no_regular_one_is_not_waited_for(tmp_path):
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
     for file in (pipe, Path("/dev/zero")):
@@ -44,7 +41,7 @@ def test_file_that_is_no_regular_one_is_not_waited_for(tmp_path: Path) -> None:
         assert f"{file} is not a regular file; expected a JSON list of" in done.stderr
 
 
-def test_verify_passes_every_check_of_every_kernel(two: Path) -> None:
+def test_verify_passes_every_check_of_every_kernel(two):
     document = run_json("verify", two)
     assert document["passed"]
     checks = {(r["kernel"], r["check"]) for r in document["results"]}
@@ -52,7 +49,7 @@ def test_verify_passes_every_check_of_every_kernel(two: Path) -> None:
     assert run("verify", two).exit_code == 0
 
 
-def test_verify_shows_a_failure_and_exits_1(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_shows_a_failure_and_exits_1(one, monkeypatch):
     monkeypatch.setattr(verify_module, "first_difference", lambda *_: "out[0,0] is 0x0")
     result = run("verify", one, "--check", "random", "--seed", "3")
     assert result.exit_code == 1
@@ -62,7 +59,7 @@ def test_verify_shows_a_failure_and_exits_1(one: Path, monkeypatch: pytest.Monke
     assert not document["passed"]
 
 
-def test_verify_of_one_kernel(two: Path) -> None:
+def test_verify_of_one_kernel(two):
     name = te_select.Workload((4,), (4,), (), "int16").name
     document = run_json("verify", two, "--kernel", name, "--check", "bytes")
     assert [(r["kernel"], r["check"]) for r in document["results"]] == [(name, "bytes")]
@@ -70,9 +67,7 @@ def test_verify_of_one_kernel(two: Path) -> None:
 
 
 @on_x86_64
-def test_level_of_the_flag_comes_before_that_of_the_variable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_level_of_the_flag_comes_before_that_of_the_variable(tmp_path, monkeypatch):
     workload = te_select.Workload((4, 1), (4, 5), ())
     path = te_select.export([workload], tmp_path / "mask.so", "x86-64,x86-64-v2")
     monkeypatch.setenv(FORCED_LEVEL, "x86-64-v2")

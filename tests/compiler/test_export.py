@@ -96,12 +96,6 @@ def test_unknown_source_is_refused_and_the_known_are_listed():
         te_select.compile(W).source("wasm")
 
 
-def test_tuning_logs_that_cannot_be_read_are_an_error(tmp_path):
-    with pytest.raises(te_select.TuningError):
-        te_select.compile(W, tuning_logs=tmp_path)
-    assert te_select.compile(W, tuning_logs=False).origin == "default"
-
-
 @on_x86_64
 def test_library_for_another_cpu_is_written_but_not_loaded(tmp_path):
     features = set(resolve("native").cpu_features)

@@ -10,7 +10,7 @@ import te_select
 from te_select.backends.targets import resolve
 from te_select.compiler.family import config_of, schedule_member, served_by_family
 from te_select.operator import family
-from te_select.records import folders, log, lookup, store
+from te_select.records import folders, lookup, store
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.task import Candidate
 from tests.support.machines import on_x86_64
@@ -105,13 +105,12 @@ def logs(tmp_path, monkeypatch):
     return folders.user_folder()
 
 
-def add(logs, name=RUNS, target=V3, session=None, **knobs):
+def add(logs, name=RUNS, **knobs):
     """Record a config for a kernel of the family."""
     sized = family.typical(family.kernels()[name])
-    default = config_of(family.kernels()[name], target, {})
+    default = config_of(family.kernels()[name], V3, {})
     config = dataclasses.replace(default, **knobs or {"vector_bytes": 32, "unroll": 2})
-    entry = record(sized, target, config, **session or {})
-    store.put(logs / target.name, [entry])
+    store.put(logs / V3.name, [record(sized, V3, config)])
 
 
 def built(name=RUNS, target=V3, **options):
@@ -148,25 +147,6 @@ def test_shipped_record_serves_unless_there_is_an_own_one(logs):
     assert built()[0] == (64, 1)
     add(logs / "where", unroll=2)
     assert built()[0] == (64, 2)
-
-
-def test_unsure_record_of_the_family_is_not_used(logs):
-    add(logs / "where", session={"unsure": "the machine was busy"})
-    assert built() == ((64, 4), "default")
-    assert "is unsure" in schedule_member(family.kernels()[RUNS], V3).why
-
-
-def test_record_of_another_cpu_is_not_used(logs):
-    add(logs / "where", target=resolve("znver3"))
-    assert built() == ((64, 4), "default")
-    assert built(target=resolve("znver3")) == ((32, 2), "tuned:znver3/w4_16384cte")
-
-
-def test_damaged_record_of_the_family_is_a_warning(logs):
-    (logs / "where" / "x86-64-v3").mkdir(parents=True)
-    (logs / "where" / "x86-64-v3" / log.SESSIONS).write_text("damaged\n")
-    with pytest.warns(RuntimeWarning, match="holds no usable line"):
-        assert built() == ((64, 4), "default")
 
 
 def test_plain_workload_is_not_built_by_a_record_of_the_family(logs):

@@ -2,7 +2,6 @@
 
 import json
 import platform
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,12 @@ import pytest
 import te_select
 from te_select import Workload
 from te_select.backends import cross_compiler
-from te_select.backends.c_compiler import compiler_for
 from te_select.backends.targets import resolve, resolve_each
 from te_select.errors import ArtifactError, TargetError, ToolchainError
 from te_select.runtime.artifact import atomic, stored
-from te_select.runtime.artifact.manifest import c_name
 from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu.isa import ISAS
-from tests.support import cli, foreign
-from tests.support.programs import output
+from tests.support import cli
 
 LEVELS = "x86-64-v2,x86-64-v3"
 TARGET = f"{LEVELS},aarch64"
@@ -208,38 +204,3 @@ def test_shell_tells_of_each_library(path, tmp_path):
     assert json.loads(cli.run("inspect", tmp_path / "mask.so", "--json").stdout)["path"] == str(
         tmp_path / f"mask.{MACHINE}.so"
     )
-
-
-FINDER = """
-#include <dlfcn.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <sys/utsname.h>
-int main(int argc, char** argv) {
-  struct utsname here;
-  char name[4096];
-  if (argc != 2 || uname(&here)) return 1;
-  snprintf(name, sizeof(name), "%s/mask.%s.so", argv[1], here.machine);
-  void* library = dlopen(name, RTLD_NOW);
-  int (*select)(const uint8_t*, const float*, const float*, float*) = 0;
-  *(void**)&select = library ? dlsym(library, "FUNCTION") : 0;
-  uint8_t cond[9] = {1, 0, 1};
-  float then[9] = {1, 2, 3}, else_ = -1, out[9];
-  if (!select || select(cond, then, &else_, out)) return 2;
-  printf("%s %g %g %g", here.machine, out[0], out[1], out[2]);
-  return 0;
-}
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("isa", ["x86-64", "aarch64"])
-def test_c_program_finds_its_library_by_uname(path, tmp_path, isa):
-    emulator = [] if isa == "x86-64" else foreign.emulator(isa)
-    if emulator is None:
-        pytest.skip(f"no emulator of {isa} is installed")
-    (tmp_path / "main.c").write_text(FINDER.replace("FUNCTION", c_name(WORKLOADS[0])))
-    program = tmp_path / "main"
-    options = ["-std=gnu11", "-Wall", "-Werror", tmp_path / "main.c", "-o", program, "-ldl"]
-    subprocess.run([*compiler_for(ISAS[isa].triple), *options], check=True)
-    assert output(*emulator, program, path.parent) == f"{ISAS[isa].machine} 1 -1 3"

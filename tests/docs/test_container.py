@@ -29,7 +29,7 @@ assert "tvm" not in sys.modules
 """
 
 
-def test_no_page_installs_us_by_a_name_that_an_index_may_have() -> None:
+def test_no_page_installs_us_by_a_name_that_an_index_may_have():
     """Another's package of that name would be taken, if its version is higher."""
     for path in (*PAGES, ROOT / "Makefile", *(ROOT / "examples").rglob("*.py")):
         installed = re.findall(r"pip install ([^\n`&]*)", path.read_text())
@@ -37,14 +37,14 @@ def test_no_page_installs_us_by_a_name_that_an_index_may_have() -> None:
         assert not {"te-select", "te-select-runtime", "te-select-runtime[cli]"} & {*words}, path
 
 
-def test_dockerfile_takes_these_steps() -> None:
+def test_dockerfile_takes_these_steps():
     dockerfile = next(b for b in blocks("docs/shipping.md") if b.language == "dockerfile").text
     for step in (LEVELS, MADE, RUNTIME):
         assert step in dockerfile
 
 
 @pytest.mark.long
-def test_library_runs_beside_the_runtime_alone(tmp_path: Path) -> None:
+def test_library_runs_beside_the_runtime_alone(tmp_path):
     environment = fresh.environment_of(tmp_path / "home")
     workload = te_select.Workload((1, 1, 128, 128), (4, 12, 128, 128), ())
     te_select.export([workload], tmp_path / "mask.so", LEVELS)

@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,6 @@ from tests.support.documents import (
     RUN,
     SHOWN,
     SLOW,
-    Block,
     blocks,
 )
 
@@ -39,14 +37,14 @@ class PageError(AssertionError):
     """A block failed; the message has the page, the line and what was printed."""
 
 
-def pages_with(*marks: str) -> list[str]:
+def pages_with(*marks):
     """Pages of which a block with one of these marks is run."""
     wanted = {block.page for block in ALL if block.language in RUN and block.mark in marks}
     return [page for page in PAGES if page in wanted]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def kernels_of_where(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def kernels_of_where(tmp_path_factory):
     """One cache of the kernels of where() for all pages; the worker's parent folder is shared."""
     folder = tmp_path_factory.getbasetemp().parent / "kernels-of-where"
     with pytest.MonkeyPatch.context() as patch:
@@ -54,7 +52,7 @@ def kernels_of_where(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         yield
 
 
-def run_page(page: str, folder: Path, *marks: str) -> None:
+def run_page(page, folder, *marks):
     """Run a page in a folder and with a home of its own."""
     for name in LINKED:
         (folder / name).symlink_to(ROOT / name)
@@ -82,11 +80,11 @@ def run_page(page: str, folder: Path, *marks: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with(""))
-def test_blocks_of_a_page_run_in_its_order(page: str, tmp_path: Path) -> None:
+def test_blocks_of_a_page_run_in_its_order(page, tmp_path):
     run_page(page, tmp_path)
 
 
-def test_fragment_in_c_is_compiled_in_what_is_around_it(tmp_path: Path) -> None:
+def test_fragment_in_c_is_compiled_in_what_is_around_it(tmp_path):
     given = "<!-- given\naround = 'int f(int x) { BLOCK }'\n-->"
     page = tmp_path / "page.md"
     page.write_text(f"{given}\n```c\nreturn x;\n```\n")
@@ -108,7 +106,7 @@ def test_fragment_in_c_is_compiled_in_what_is_around_it(tmp_path: Path) -> None:
         ("json", "[1, 2"),
     ],
 )
-def test_block_that_fails_is_named(language: str, code: str, tmp_path: Path) -> None:
+def test_block_that_fails_is_named(language, code, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"```python\nx = 1\n```\n\n```{language}\n{code}\n```\n")
     with pytest.raises(PageError, match=rf"failed: {page}:6"):
@@ -117,15 +115,13 @@ def test_block_that_fails_is_named(language: str, code: str, tmp_path: Path) -> 
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", pages_with(SLOW))
-def test_blocks_that_take_long_run_too(page: str, tmp_path: Path) -> None:
+def test_blocks_that_take_long_run_too(page, tmp_path):
     run_page(page, tmp_path, SLOW)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with(NEEDS))
-def test_blocks_run_where_their_packages_are(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_run_where_their_packages_are(page, tmp_path, monkeypatch):
     for package in {name for b in blocks(page) if b.mark == NEEDS for name in b.reason.split()}:
         pytest.importorskip(package)
     monkeypatch.delenv("PYTHONPATH", raising=False)  # which hides torch
@@ -134,13 +130,13 @@ def test_blocks_run_where_their_packages_are(
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("page", pages_with(CUDA))
-def test_blocks_for_cuda_run_where_there_is_a_device(page: str, tmp_path: Path) -> None:
+def test_blocks_for_cuda_run_where_there_is_a_device(page, tmp_path):
     assert not driver.missing()
     run_page(page, tmp_path, CUDA)
 
 
 @pytest.mark.parametrize("block", ALL, ids=lambda block: block.place)
-def test_block_is_run_or_says_why_it_is_not(block: Block) -> None:
+def test_block_is_run_or_says_why_it_is_not(block):
     assert block.language, (
         "name its language: python, sh, c, cpp, json, or text for what is no code"
     )
@@ -155,7 +151,7 @@ def test_block_is_run_or_says_why_it_is_not(block: Block) -> None:
 @pytest.mark.parametrize(
     "block", [b for b in ALL if b.mark == FROM], ids=lambda block: f"{block.place} {block.reason}"
 )
-def test_block_of_a_file_stands_in_it(block: Block) -> None:
+def test_block_of_a_file_stands_in_it(block):
     command = block.reason.startswith("te-select ")
     text = run(*block.reason.split()[1:]).stdout if command else (ROOT / block.reason).read_text()
     lines = iter([" ".join(line.split()) for line in text.splitlines()])
@@ -169,9 +165,7 @@ def test_block_of_a_file_stands_in_it(block: Block) -> None:
     [b for b in ALL if b.language in ("sh", "python") and b.mark in (CUDA, NOT_RUN)],
     ids=lambda block: block.place,
 )
-def test_block_that_may_not_be_run_is_well_formed(
-    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_block_that_may_not_be_run_is_well_formed(block, tmp_path, monkeypatch):
     if block.language == "python":
         compile(block.text, block.page, "exec")
         return
@@ -184,7 +178,7 @@ def test_block_that_may_not_be_run_is_well_formed(
             check_flags(words[1:])
 
 
-def commands(text: str) -> list[list[str]]:
+def commands(text):
     """The words of each line, up to a redirection."""
     found = []
     for line in text.replace("\\\n", " ").splitlines():
@@ -197,7 +191,7 @@ def commands(text: str) -> list[list[str]]:
     return found
 
 
-def check_flags(words: list[str]) -> None:
+def check_flags(words):
     """Parse a command of te-select as it is parsed to be run; an unknown flag is an error."""
     command, words = get_command(app), list(words)
     while verbs := getattr(command, "commands", None):
@@ -205,7 +199,7 @@ def check_flags(words: list[str]) -> None:
     command.make_context(command.name, words)
 
 
-def test_unknown_flag_in_a_block_is_found() -> None:
+def test_unknown_flag_in_a_block_is_found():
     check_flags(["tune", "--suite", "default"])
     with pytest.raises(Exception, match="--suit"):
         check_flags(["tune", "--suit", "default"])

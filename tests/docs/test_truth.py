@@ -21,44 +21,44 @@ PICTURES = runpy.run_path(str(ROOT / "docs" / "tools" / "pictures.py"))
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_to_files_of_the_repository(page: str) -> None:
+def test_links_lead_to_files_of_the_repository(page):
     text = (ROOT / page).read_text()
     missing = [link for link in LINK.findall(text) if not ((ROOT / page).parent / link).exists()]
     assert not missing
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
-def test_page_has_a_place_in_the_navigation(page: str) -> None:
+def test_page_has_a_place_in_the_navigation(page):
     assert f": {Path(page).name}\n" in (ROOT / "mkdocs.yml").read_text()
 
 
 @pytest.mark.parametrize("name", te_select.__all__)
-def test_public_name_is_in_the_reference(name: str) -> None:
+def test_public_name_is_in_the_reference(name):
     text = (ROOT / "docs" / "reference.md").read_text()
     shown = "errors" if hasattr(errors, name) else name
     assert f"::: te_select.{shown}\n" in text or f"`te_select.{shown}" in text
 
 
-def test_every_verb_is_in_the_table_of_commands() -> None:
+def test_every_verb_is_in_the_table_of_commands():
     text = (ROOT / "docs" / "commands.md").read_text().partition("\n## ")[0]
     cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     assert set(get_command(app).commands) == set(re.findall(r"`(\w+)`", "".join(cells)))
 
 
 @pytest.mark.parametrize("example", PICTURES["EXAMPLES"], ids=lambda example: example.name)
-def test_picture_is_what_the_script_draws(example: object) -> None:
+def test_picture_is_what_the_script_draws(example):
     path = PICTURES["FOLDER"] / f"{example.name}.svg"
     assert path.read_text() == PICTURES["svg"](example), "python docs/tools/pictures.py"
 
 
-def rows_side_by_side() -> list[list[str]]:
+def rows_side_by_side():
     text = (ROOT / "docs" / "broadcast.md").read_text().partition("## Side by side")[2]
     lines = [line for line in text.splitlines() if line.startswith("| [")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 @pytest.mark.parametrize("row", rows_side_by_side(), ids=lambda row: row[0])
-def test_row_of_the_rules_is_what_they_give(row: list[str]) -> None:
+def test_row_of_the_rules_is_what_they_give(row):
     shapes = [
         tuple(int(dim) for dim in shape.strip("[] ").split(",") if dim)
         for shape in row[0].split("/")
@@ -71,7 +71,7 @@ def test_row_of_the_rules_is_what_they_give(row: list[str]) -> None:
 
 
 @pytest.mark.parametrize("page", ["docs/schedules.md", "docs/shipping.md", "docs/quickstart.md"])
-def test_figure_of_a_page_stands_among_the_measurements(page: str) -> None:
+def test_figure_of_a_page_stands_among_the_measurements(page):
     measured = "".join((ROOT / name).read_text() for name in MEASURED)
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
     text = re.sub(r"`[^`]*`|Python 3\.\d+", "", text)

@@ -18,19 +18,16 @@ from te_select.records.lookup import find
 from te_select.records.origin import NONE_NEAR, NOT_ASKED
 from te_select.records.sizes import representative
 from te_select.schedules.cpu import schedule as cpu
+from tests.support import tuning_records
 from tests.support.programs import ended
-from tests.support.tuning_records import edit, flat, of_another_tvm, record
+from tests.support.tuning_records import edit, flat, of_another_tvm
 
 V3, V4 = resolve("x86-64-v3"), resolve("x86-64-v4")
 
 
 def add(logs, workload, target=V4, session=None, **knobs):
     """Record a config that differs from the default, so that it is seen to be taken."""
-    pattern = access_pattern(workload)
-    knobs = knobs or {"unroll": 2}
-    config = dataclasses.replace(cpu.default_config(pattern, target.tvm), **knobs)
-    store.put(logs / target.name, [record(workload, target, config, **session or {})])
-    return config
+    return tuning_records.add(logs, workload, target, session, **knobs or {"unroll": 2})
 
 
 def origin(workload, logs, target=V4):
@@ -46,33 +43,27 @@ def test_own_record_comes_first(tmp_path):
     assert (found.config, found.origin) == (config, "tuned:x86-64-v4/w4_20000cte")
 
 
-@pytest.mark.parametrize("same", [flat(20_000, "int32"), flat(20_000, "uint32")], ids=str)
-def test_element_types_of_one_width_share_a_record(tmp_path, same):
-    add(tmp_path, flat(20_000))
-    assert origin(same, tmp_path) == "tuned:x86-64-v4/w4_20000cte"
-
-
-def test_nearest_size_is_taken_else(tmp_path):
-    for n in (6_000, 30_000, 90_000):
-        add(tmp_path, flat(n))
-    assert origin(flat(40_000), tmp_path) == "nearest:x86-64-v4/w4_30000cte"
-    assert origin(flat(4_000), tmp_path) == "nearest:x86-64-v4/w4_6000cte"
-
-
 @pytest.mark.parametrize(
-    "other",
+    ("recorded", "asked", "taken"),
     [
-        flat(20_000, "float64"),
-        flat(20_000 * 5),
-        flat(20_000 // 5),
-        Workload((20_000,), (20_000,), ()),
-        Workload((1, 20_000), (3, 20_000), (3, 20_000)),
+        ([20_000], flat(20_000, "int32"), "tuned:x86-64-v4/w4_20000cte"),
+        ([6_000, 30_000, 90_000], flat(40_000), "nearest:x86-64-v4/w4_30000cte"),
+        ([6_000, 30_000, 90_000], flat(4_000), "nearest:x86-64-v4/w4_6000cte"),
+        ([5_000], flat(20_000), "nearest:x86-64-v4/w4_5000cte"),  # 4 times the size is near
+        ([5_000], flat(20_001), None),
+        ([5_000], flat(1250), "nearest:x86-64-v4/w4_5000cte"),
+        ([5_000], flat(1249), None),
+        ([15_000], flat(30_000), None),  # the one for several threads, the other not
+        ([20_000], flat(20_000, "float64"), None),
+        ([20_000], Workload((20_000,), (20_000,), ()), None),
+        ([20_000], Workload((1, 20_000), (3, 20_000), (3, 20_000)), None),
     ],
     ids=str,
 )
-def test_other_widths_movers_and_sizes_take_the_default(tmp_path, other):
-    add(tmp_path, flat(20_000))
-    assert origin(other, tmp_path) is None
+def test_record_serves_its_loops_and_width_at_near_sizes(tmp_path, recorded, asked, taken):
+    for n in recorded:
+        add(tmp_path, flat(n))
+    assert origin(asked, tmp_path) == taken
 
 
 def test_record_in_a_folder_of_its_digest_is_its_targets(tmp_path, monkeypatch):
@@ -93,28 +84,6 @@ def test_log_without_a_usable_line_of_the_target_is_refused(tmp_path):
     (tmp_path / V4.name / log.SESSIONS).write_text("no log\n")
     with pytest.raises(te_select.TuningError, match="holds no usable line"):
         origin(flat(20_000), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("n", "near"), [(20_000, True), (20_001, False), (1250, True), (1249, False)]
-)
-def test_four_times_the_size_is_the_last_that_is_near(tmp_path, n, near):
-    add(tmp_path, flat(5_000))
-    assert (origin(flat(n), tmp_path) is not None) == near
-
-
-def test_size_that_the_schedule_treats_differently_is_not_near(tmp_path):
-    add(tmp_path, flat(15_000))
-    small, large = (cpu.default_config(access_pattern(flat(n)), V4.tvm) for n in (15_000, 30_000))
-    assert small.bytes_per_thread != large.bytes_per_thread
-    assert origin(flat(30_000), tmp_path) is None
-
-
-def test_named_size_takes_the_nearest_static_record(tmp_path):
-    add(tmp_path, Workload((64, 4096), (64, 4096), ()))
-    config = add(tmp_path, Workload((1 << 13, 1 << 10), (1 << 13, 1 << 10), ()), piece=4096)
-    found = find(Workload(("n", 1024), ("n", 1024), ()), V4, tmp_path)
-    assert (found.config, found.origin) == (config, "nearest:x86-64-v4/w4_8388608ct")
 
 
 @pytest.mark.parametrize("times", [0.125, 8])
@@ -156,37 +125,6 @@ def test_why_tells_of_the_cond_and_the_sizes_tuned_for(tmp_path):
     assert why.endswith("the best of 9 configs (cond mask.npy (sha256 0); sizes n=1:9)")
 
 
-UNSURE = {"unsure": "the rounds lay 80% apart"}
-
-
-@pytest.mark.parametrize("nearest", [flat(20_000), flat(19_000)], ids=str)
-def test_unsure_record_that_is_nearer_is_told_of(tmp_path, nearest):
-    add(tmp_path, flat(17_000), session={"unsure": "it is not the nearest"})
-    add(tmp_path, nearest, session=UNSURE)
-    said = f"; the record x86-64-v4/w4_{nearest.cond_shape[0]}cte is unsure, so it is not used: "
-    found = find(flat(20_000), V4, tmp_path)
-    assert (found.config, found.origin) == (None, "default")
-    assert found.why == f"the schedule's default config{said}{UNSURE['unsure']}"
-    add(tmp_path, flat(15_000), unroll=1)
-    found = find(flat(20_000), V4, tmp_path)
-    assert found.origin == "nearest:x86-64-v4/w4_15000cte"
-    assert found.why.startswith("tuned for x86-64-v4 with the same loops")
-    assert found.why.endswith(f"{said}{UNSURE['unsure']}")
-
-
-def test_unsure_record_that_is_farther_is_not_told_of(tmp_path):
-    add(tmp_path, flat(20_000))
-    add(tmp_path, flat(19_000), session=UNSURE)
-    assert "unsure" not in find(flat(20_000), V4, tmp_path).why
-    assert "unsure" not in find(flat(900_000), V4, tmp_path).why
-
-
-def test_no_record_is_looked_for_if_none_is_to_be_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(folders, "default_folders", lambda: [tmp_path])
-    add(tmp_path, flat(20_000))
-    assert find(flat(20_000), V4, False).why == NOT_ASKED
-
-
 def test_record_of_another_model_of_cpu_is_not_used(tmp_path):
     own = {"stream_from": 1 << 20, "bytes_per_thread": 1 << 16, "skip": 0, "backwards": 0}
     tuned = add(tmp_path, flat(1 << 20), resolve("znver4"), unroll=2, **own)
@@ -217,7 +155,7 @@ def no_record_serves(logs, said):
     ("knob", "value"),
     [
         ("bytes_per_thread", -2), ("backwards", 2), ("piece", 0), ("vector_bytes", 48),
-        ("unroll", 3), ("rows", 1), ("skip", 7),
+        ("unroll", 3), ("rows", 1), ("skip", 7), ("parallel", 1),
     ],
 )  # fmt: skip
 def test_record_of_an_unfit_config_is_left_out_with_a_warning(tmp_path, knob, value):
@@ -225,20 +163,11 @@ def test_record_of_an_unfit_config_is_left_out_with_a_warning(tmp_path, knob, va
     (entry,) = log.read(tmp_path / V4.name).entries
     line = json.dumps({**entry.session, "config": {**entry.knobs, knob: value}})
     edit(tmp_path / V4.name, lambda lines: lines.__setitem__(0, line))
-    no_record_serves(tmp_path, rf"1 of \d records are left out \(w4_20000cte: .*\b{knob}\b")
-
-
-def test_records_of_other_knobs_are_left_out_with_a_warning(tmp_path):
-    add(tmp_path, flat(20_000))
+    said = rf"1 of \d records are left out \(w4_20000cte: its config does not fit.*\b{knob}\b"
+    no_record_serves(tmp_path, said)
     add(tmp_path, flat(15_000))
-    path = tmp_path / V4.name / log.SESSIONS
-    first, second = path.read_text().splitlines()
-    old = first.replace('"bytes_per_thread"', '"parallel"')
-    path.write_text(f"{old}\n{second}\n")
-    with pytest.warns(RuntimeWarning, match=r"left out \(w4_20000cte: its config does not fit"):
+    with pytest.warns(RuntimeWarning, match=said):
         assert origin(flat(20_000), tmp_path) == "nearest:x86-64-v4/w4_15000cte"
-    path.write_text(f"{old}\n")
-    no_record_serves(tmp_path, r"left out \(w4_20000cte: its config does not fit")
 
 
 def test_damaged_line_is_warned_of_and_the_rest_is_used(tmp_path):
@@ -256,16 +185,18 @@ def test_records_of_another_tvm_are_refused(tmp_path):
     no_record_serves(tmp_path, r"records are left out .*of TVM 0\.1")
 
 
-@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.touch()])
-def test_folder_that_is_none_is_refused(tmp_path, make):
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: None, "te-select tune has written"),
+        (lambda path: path.touch(), "te-select tune has written"),
+        (lambda path: path.mkdir(), "holds no record"),
+    ],
+)
+def test_folder_without_records_is_refused(tmp_path, make, said):
     make(tmp_path / "logs")
-    with pytest.raises(te_select.TuningError, match="te-select tune has written"):
+    with pytest.raises(te_select.TuningError, match=said):
         te_select.compile(flat(8), tuning_logs=tmp_path / "logs")
-
-
-def test_folder_without_records_is_refused(tmp_path):
-    with pytest.raises(te_select.TuningError, match="holds no record"):
-        te_select.compile(flat(8), tuning_logs=tmp_path)
 
 
 def test_shipped_logs_are_read_by_default_and_false_reads_none(tmp_path, monkeypatch):
@@ -273,7 +204,8 @@ def test_shipped_logs_are_read_by_default_and_false_reads_none(tmp_path, monkeyp
     assert schedule(flat(20_000), V4).origin == "default"
     config = add(tmp_path, flat(20_000))
     assert schedule(flat(20_000), V4).config == config
-    assert schedule(flat(20_000), V4, False).origin == "default"
+    found = find(flat(20_000), V4, False)
+    assert (found.origin, found.why) == ("default", NOT_ASKED)
 
 
 def test_shipped_folder_lies_in_the_package():

@@ -3,12 +3,7 @@
 import errno
 import itertools
 import os
-import random
-import subprocess
-import sys
 import tempfile
-import textwrap
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,9 +17,7 @@ from te_select import Workload
 from te_select.records import doubt, folders, log, manage, store
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import atomic
-from te_select.tuning.journal import Journal
 from tests.support.machines import OTHER_USER, needs_users
-from tests.support.programs import python
 from tests.support.tuning_fakes import FEW, SMALL
 from tests.support.tuning_records import V4, edit, flat, keys, make
 
@@ -41,13 +34,9 @@ def files_in(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def test_what_is_read_is_what_was_written(tmp_path, entries):
-    store.put(tmp_path, entries)
-    assert list(log.read(tmp_path).entries) == entries
-
-
 def test_records_keep_their_order_so_that_diffs_read_well(tmp_path, entries):
     store.put(tmp_path, entries)
+    assert list(log.read(tmp_path).entries) == entries
     before = (tmp_path / SESSIONS).read_text().splitlines()
     store.put(tmp_path, [make(SMALL, 2e-3), make(FEW)])
     after = (tmp_path / SESSIONS).read_text().splitlines()
@@ -59,21 +48,6 @@ def test_records_keep_their_order_so_that_diffs_read_well(tmp_path, entries):
 def test_another_broadcast_of_a_kernel_replaces_its_record(tmp_path):
     store.put(tmp_path, [make(SMALL), make(Workload((4, 256), (4, 256), (4, 256)))])
     assert keys(tmp_path) == ["w4_1024cte"]
-
-
-def test_outcome_that_is_unsure_is_none_for_tvm(tmp_path, flats):
-    """MetaSchedule's files say nothing of doubts, so they hold only what may be replayed."""
-    unsure = make(flat(100), 1e-4, unsure=UNSURE)
-    store.put(tmp_path, [unsure, *flats[1:]])
-    found = log.read(tmp_path)
-    assert {entry.key: entry.unsure for entry in found.entries}["w4_100cte"] == UNSURE
-    database = ms.database.JSONDatabase(work_dir=str(tmp_path))
-    assert len(database.get_all_tuning_records()) == 2
-    store.put(tmp_path, [flats[0]])
-    assert not any(entry.unsure for entry in log.read(tmp_path).entries)
-    store.put(tmp_path, [unsure])  # it does not replace one that is sure
-    assert not any(entry.unsure for entry in log.read(tmp_path).entries)
-    assert len(keys(tmp_path)) == 3
 
 
 class Died(BaseException):
@@ -116,77 +90,6 @@ def test_cut_write_leaves_the_old_records_or_the_new(tmp_path, flats, monkeypatc
     assert list(log.read(tmp_path).entries) != before
 
 
-def test_reader_never_sees_half_a_write(tmp_path):
-    """Two states of the records, with different lines in different places, take turns."""
-    states = [[make(flat(n)) for n in numbers] for numbers in ((1, 2, 3, 4, 5), (9, 4, 3))]
-    stop = threading.Event()
-
-    def write():
-        while not stop.is_set():
-            for state in states:
-                store.put(tmp_path, state)
-                others = [entry for entry in log.read(tmp_path).entries if entry not in state]
-                store.drop(tmp_path, others)
-
-    store.put(tmp_path, states[0])
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        for _ in range(60):
-            found = log.read(tmp_path)
-            assert found.damaged == ()
-            assert len(found.entries) >= 3
-    finally:
-        stop.set()
-        writer.join()
-
-
-def test_writers_at_once_lose_nothing(tmp_path):
-    made = [make(flat(n)) for n in range(100, 124)]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda entry: store.put(tmp_path, [entry]), made))
-    assert sorted(keys(tmp_path)) == sorted(entry.key for entry in made)
-    ms.database.JSONDatabase(work_dir=str(tmp_path))
-
-
-def test_killed_writer_leaves_every_trial_it_reported(tmp_path, entries):
-    source = tmp_path / "source"
-    store.put(source, entries)
-    script = textwrap.dedent(f"""
-        import itertools
-        from pathlib import Path
-        from te_select.records import log, store
-        from te_select.tuning.journal import Journal, Trial
-        entries = log.read(Path({str(source)!r})).entries
-        folder = Path({str(tmp_path / "t")!r})
-        journal = Journal(folder, "w4_1c", {{}})
-        with store.locked(journal.folder):
-            start = len(journal.read())
-        for i in itertools.count(start):
-            journal.append(Trial({{"piece": i}}, 1e-3))
-            print(i, flush=True)
-            store.drop(folder, [entries[i % 3]])
-            store.put(folder, [entries[i % 3]])
-    """)
-    chance = random.Random(0)
-    reported = -1
-    for _ in range(10):
-        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
-            for _ in range(chance.randrange(1, 6)):
-                reported = int(child.stdout.readline())
-            for _ in range(chance.randrange(20_000)):
-                pass
-            child.kill()
-            rest = child.stdout.read().split()
-            reported = int(rest[-1]) if rest else reported
-        trials = Journal(tmp_path / "t", "w4_1c", {}).read()
-        assert {dict(key)["piece"] for key in trials} >= set(range(reported + 1))
-        assert set(keys(tmp_path / "t")) <= {entry.key for entry in entries}
-        assert log.read(tmp_path / "t").damaged == ()
-    store.put(tmp_path / "t", entries)
-    assert len(ms.database.JSONDatabase(work_dir=str(tmp_path / "t")).get_all_tuning_records()) == 3
-
-
 @pytest.mark.parametrize("write", [store.put, store.drop])
 def test_lock_is_held_from_reading_to_writing(tmp_path, flats, monkeypatch, write):
     store.put(tmp_path, flats)
@@ -222,28 +125,20 @@ def test_prune_and_import_beside_writers_lose_nothing(tmp_path, monkeypatch):
     assert set(keys(folder)) == {entry.key for entry in (*made, *imported)}
 
 
-def test_prune_keeps_what_was_recorded_while_it_looked(tmp_path, flats, monkeypatch):
-    folder = tmp_path / V4.name
-    store.put(folder, flats)
-    edit(folder, lambda lines: lines.append("torn"))
-
-    def looking(entry):
-        monkeypatch.undo()
-        store.put(folder, [make(FEW)])
-
-    monkeypatch.setattr(doubt, "misfit", looking)
-    manage.prune(tmp_path)
-    assert keys(folder) == [*(entry.key for entry in flats), "w4"]
-
-
-def test_import_keeps_what_was_recorded_faster_meanwhile(tmp_path, monkeypatch):
+def test_prune_and_import_keep_what_was_recorded_meanwhile(tmp_path, flats, monkeypatch):
     folder = tmp_path / "mine" / V4.name
-    store.put(tmp_path / "theirs" / V4.name, [make(FEW, 2e-3)])
 
-    def looking(entry):
+    def looking(_entry):
         monkeypatch.undo()
         store.put(folder, [make(FEW, 1e-3)])
 
+    store.put(folder, flats)
+    edit(folder, lambda lines: lines.append("torn"))
+    monkeypatch.setattr(doubt, "misfit", looking)
+    manage.prune(tmp_path / "mine")
+    assert keys(folder) == [*(entry.key for entry in flats), "w4"]
+    store.drop(folder, log.read(folder).entries)
+    store.put(tmp_path / "theirs" / V4.name, [make(FEW, 2e-3)])
     monkeypatch.setattr(doubt, "misfit", looking)
     merged = manage.merge(tmp_path / "theirs", tmp_path / "mine")
     assert (merged.taken, merged.kept) == ([], [f"{V4.name}/w4"])
@@ -315,32 +210,6 @@ def test_many_damaged_lines_are_a_few_warnings(tmp_path, flats):
 def test_folder_whose_name_is_none_is_refused(tmp_path, wrong):
     with pytest.raises(te_select.TuningError, match="cannot be written"):
         store.put(tmp_path / wrong, [])
-
-
-FULL = """
-    import resource, sys
-    from pathlib import Path
-    from te_select.errors import TuningError
-    from te_select.records import log, store
-    entries = log.read(Path(sys.argv[1])).entries
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), resource.RLIM_INFINITY))
-    try:
-        store.put(Path(sys.argv[2]), entries)
-    except TuningError as error:
-        print(error)
-"""
-
-
-@pytest.mark.parametrize("size", [0, 100, 30_000])
-def test_full_disk_leaves_the_records_as_they_were(tmp_path, flats, size):
-    store.put(tmp_path / "more", [make(FEW)])
-    store.put(tmp_path / "t", flats)
-    before = keys(tmp_path / "t")
-    said = python(FULL, tmp_path / "more", tmp_path / "t", str(size))
-    assert "cannot be written: " in said
-    assert keys(tmp_path / "t") == before
-    store.put(tmp_path / "t", [make(FEW)])
-    assert set(keys(tmp_path / "t")) == {*(entry.key for entry in flats), "w4"}
 
 
 @pytest.fixture

@@ -8,13 +8,17 @@ import json
 import re
 
 import pytest
+import tvm_ffi
 
 from te_select.backends.targets import resolve
+from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.schedules import knobs
 from te_select.schedules.cpu import schedule as cpu
+from te_select.schedules.cpu.span import Span
 from te_select.schedules.cuda import schedule as cuda
+from te_select.schedules.cuda.span import Span as CudaSpan
 from te_select.schedules.knobs import knob
 from te_select.tuning.space import Space
 from tests.support.edited_copy import ROOT, run_with
@@ -70,9 +74,14 @@ def test_knob_of_one_line_is_checked_tried_kept_and_set_by_hand(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("rules", "target"), [(cpu, "x86-64-v3"), (cuda, "cuda:sm_90")], ids=["cpu", "cuda"]
+KINDS = pytest.mark.parametrize(
+    ("rules", "target"),
+    [(cpu, resolve("x86-64-v3")), (cuda, resolve("cuda:sm_90"))],
+    ids=["cpu", "cuda"],
 )
+
+
+@KINDS
 def test_new_knob_makes_configs_of_its_own_in_every_kind(rules, target, monkeypatch):
     """Nothing but its declaration says that it has an effect."""
     toy = dataclasses.field(default=0, metadata=knob((0, 3, 5), default=0).metadata)
@@ -84,7 +93,7 @@ def test_new_knob_makes_configs_of_its_own_in_every_kind(rules, target, monkeypa
     monkeypatch.setattr(
         rules, "default_config", lambda *given: larger(**vars(default_config(*given)))
     )
-    configs = Space(Workload((64,), (64,), (64,)), resolve(target)).configs
+    configs = Space(Workload((64,), (64,), (64,)), target).configs
     assert {config.toy for config in configs} == {0, 3, 5}
 
 
@@ -102,18 +111,49 @@ def test_values_of_a_knob_are_said_in_words(values, words):
     assert re.fullmatch(words, knob(values).metadata["knob"].expected)
 
 
-@pytest.mark.parametrize("rules", [cpu, cuda], ids=["cpu", "cuda"])
-def test_default_and_all_that_is_tried_are_values(rules):
+SPANS = {
+    Span(4, "o", "f", "i", 3, 32, 1, True, True, end_to_end=True): (
+        "te_select_span_w4_fff_i1_v64",
+        "te_select_span_w4_fxf_i1_v64_u4",
+    ),
+    CudaSpan(8, "o", "f", "p", True, True): (
+        "te_select_span_w4_fxf",
+        "te_select_span_w4_fff_i1",
+    ),
+}
+
+
+@pytest.mark.parametrize("target", ["x86-64-v3", "cuda:sm_90"])
+def test_same_config_and_element_width_make_the_same_function(target):
+    shape = (33, 65)
+    first, *others = (
+        schedule(Workload(shape, shape, (65,), dtype), resolve(target))
+        for dtype in ("float32", "float32", "int32", "uint32")
+    )
+    config = dataclasses.asdict(first.config)
+    others.append(schedule(first.workload, resolve(target), None, config))
+    assert all(tvm_ffi.structural_equal(first.func, each.func) for each in others)
+
+
+@pytest.mark.parametrize("span", SPANS, ids=lambda span: span.symbol)
+def test_symbol_of_a_span_holds_every_parameter(span):
+    assert type(span).from_symbol(span.symbol) == span
+    for wrong in ("", "memcpy", *SPANS[span]):
+        with pytest.raises(ValueError, match="not the symbol of a span"):
+            type(span).from_symbol(wrong)
+
+
+@KINDS
+def test_default_and_all_that_is_tried_are_values(rules, target):
     pattern = access_pattern(Workload((1 << 20,), (1 << 20,), (1 << 20,)))
-    target = resolve("x86-64-v3").tvm
-    default = rules.default_config(pattern, target)
+    default = rules.default_config(pattern, target.tvm)
     knobs.check(default)
-    for name, tried in rules.space(pattern, target).items():
+    for name, tried in rules.space(pattern, target.tvm).items():
         assert getattr(default, name) in tried
         assert all(value in knobs.of(default)[name].values for value in tried)
 
 
-def table(config: type) -> str:
+def table(config):
     """The rows of a page: name, values and meaning of each knob."""
     meanings = dict(re.findall(r"^(\w+)\n    (.+(?:\n    .+)*)", inspect.getdoc(config), re.M))
     rows = []

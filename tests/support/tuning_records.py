@@ -8,9 +8,10 @@ from typing import Any
 import tvm
 
 from te_select import Workload
+from te_select.backends import schedule_of
 from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.operator.access import access_pattern
-from te_select.records import log
+from te_select.records import folders, log, store
 from te_select.records.folders import SESSIONS
 from te_select.records.log import Entry
 from te_select.schedules.cpu import schedule as cpu
@@ -31,6 +32,22 @@ def make(workload: Workload, seconds: float = 1e-3, config: Any = None, **said: 
     """A record of a config, or of the default."""
     config = config or cpu.default_config(access_pattern(workload), V4.tvm)
     return record(workload, V4, config, seconds, **said)
+
+
+def add(
+    logs: Path,
+    workload: Workload,
+    target: ResolvedTarget = V4,
+    said: dict[str, Any] | None = None,
+    **knobs: Any,
+) -> Any:
+    """Record a config of which these knobs differ from the default, and return it."""
+    default = schedule_of(target.kind).default_config(access_pattern(workload), target.tvm)
+    config = dataclasses.replace(default, **knobs)
+    store.put(
+        logs / folders.of_target(target.records), [record(workload, target, config, **said or {})]
+    )
+    return config
 
 
 def flat(n: int, dtype: str = "float32") -> Workload:

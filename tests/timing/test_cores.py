@@ -43,12 +43,12 @@ def test_others_are_counted_in_cores(monkeypatch):
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def counted(monkeypatch):
     """Count the cores in use, which other tests are not to do."""
     monkeypatch.undo()
 
 
-def others(*loads: list[Load]) -> float:
+def others(*loads):
     """What a watch says that reads these loads of all machines, at its begin and its end."""
     readings = iter(loads)
     return Watch(lambda: next(readings)).others()

@@ -11,7 +11,7 @@ from tests.support.clock import Clock
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch):
     made = Clock()
     monkeypatch.setattr(rounds, "time", made)
     return made
@@ -45,7 +45,7 @@ def test_short_calls_are_bundled_and_their_time_is_that_of_one(clock):
 def test_each_turn_begins_with_calls_that_are_not_counted(clock):
     slow_first = itertools.count()
 
-    def cold() -> None:
+    def cold():
         clock.now += 1e-3 if next(slow_first) % 50 else 1.0
 
     clock.call("a", 1)
@@ -56,7 +56,7 @@ def test_each_turn_begins_with_calls_that_are_not_counted(clock):
 def test_fastest_sample_of_a_turn_counts(clock):
     seconds = itertools.cycle([3.0, 1.0, 2.0])
 
-    def uneven() -> None:
+    def uneven():
         clock.now += next(seconds)
 
     assert take_turns({"uneven": uneven}, rounds=2, samples=3)["uneven"].seconds == (1.0, 1.0)
@@ -81,9 +81,9 @@ def test_order_changes_from_round_to_round(clock):
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_garbage_is_collected_after_only_if_it_was_before(enabled):
-    during: list[bool] = []
+    during = []
 
-    def fail() -> None:
+    def fail():
         during.append(gc.isenabled())
         if len(during) > 40:
             raise RuntimeError
@@ -124,7 +124,7 @@ def test_short_calls_alone_are_bundled_and_long_ones_single(clock):
 
 
 def test_what_is_cold_is_not_counted(clock):
-    def call() -> None:
+    def call():
         clock.now += 1e-3 if clock.now > 5e-3 else 4e-3
 
     assert max(time_calls(call)) == pytest.approx(1e-3)

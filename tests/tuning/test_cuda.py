@@ -7,23 +7,17 @@ import math
 import random
 
 import pytest
-import tvm_ffi
-from tvm import s_tir
-from tvm.s_tir import meta_schedule as ms
 
 import te_select
 from te_select import Workload
 from te_select.backends.cuda import compilers, machine
 from te_select.backends.targets import resolve
-from te_select.bench.suite import DEFAULT
 from te_select.compiler.scheduling import schedule
 from te_select.compiler.sources import source
 from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
-from te_select.records import doubt, folders, log, manage, store
+from te_select.records import doubt, folders, log, manage
 from te_select.records.lookup import find
-from te_select.records.sizes import representative
-from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cuda import schedule as cuda
 from te_select.timing.cuda import clocks
 from te_select.timing.cuda.roof import SETS, sets_for
@@ -31,8 +25,6 @@ from te_select.tuning import session as session_module
 from te_select.tuning.measuring import measurer
 from te_select.tuning.measuring.on_cuda import Cuda
 from te_select.tuning.measuring.problem import Problem
-from te_select.tuning.search import search
-from te_select.tuning.space import Space
 from te_select.tuning.trials import UntunableError
 from tests.support import cli, cuda_standin, tuning_records
 from tests.support.cuda_standin import fake_driver, running
@@ -45,18 +37,9 @@ SMALL = Workload((64, 1), (64, 500), ())
 FOLDER = "cuda-sm_90"
 
 
-def config(workload, **knobs):
-    return dataclasses.replace(cuda.default_config(access_pattern(workload), SM90.tvm), **knobs)
-
-
-def record(workload, seconds=1e-3, target=SM90, **knobs):
-    """A record of a config that differs from the default, so that it is seen to be taken."""
-    knobs = knobs or {"threads": 1024}
-    return tuning_records.record(workload, target, config(workload, **knobs), seconds)
-
-
 def add(logs, workload, target=SM90, **knobs):
-    store.put(logs / target.records, [record(workload, target=target, **knobs)])
+    """Record a config that differs from the default, so that it is seen to be taken."""
+    return tuning_records.add(logs, workload, target, **knobs or {"threads": 1024})
 
 
 def origin(workload, logs, target=SM90):
@@ -65,13 +48,6 @@ def origin(workload, logs, target=SM90):
 
 
 # ---- search
-
-
-@pytest.mark.parametrize("entry", DEFAULT, ids=lambda entry: entry.name)
-def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
-    pattern, configs = access_pattern(entry.workload), Space(entry.workload, SM90).configs
-    assert configs[0] == cuda.default_config(pattern, SM90.tvm)
-    assert len({cuda.dedup_key(pattern, each) for each in configs}) == len(configs)
 
 
 @pytest.mark.parametrize("workload", [FEW, ROWS, flat(300_000, "float16")], ids=str)
@@ -92,31 +68,7 @@ def test_configs_make_one_kernel_where_their_effect_is_one(workload):
         assert kernels.setdefault(whole, effect) == effect
 
 
-def test_every_trial_of_a_large_space_is_another_config():
-    assert len(Space(BIG, SM90).configs) > 40
-    batches = search(Space(BIG, SM90), 40, lambda each: 1e-3 / each.vectors, patient=True)
-    tried = list(itertools.chain.from_iterable(batches))
-    assert tried[0] == config(BIG)
-    assert len({cuda.dedup_key(access_pattern(BIG), each) for each in tried}) == len(tried) == 40
-    assert len({each.threads for each in tried}) == len(cuda.THREADS)
-
-
 # ---- records
-
-
-@pytest.mark.parametrize("workload", [FEW, ROWS, BIG, flat(4099, "complex128")], ids=str)
-def test_record_rebuilds_exactly_the_function_that_was_measured(workload, tmp_path):
-    for each in random.Random(0).sample(Space(workload, SM90).configs, 5):
-        entry = record(workload, **dataclasses.asdict(each))
-        store.put(tmp_path, [entry])
-        (loaded,) = ms.database.JSONDatabase(work_dir=str(tmp_path)).get_all_tuning_records()
-        sch = s_tir.Schedule(loaded.workload.mod)
-        loaded.trace.apply_to_schedule(sch, remove_postproc=False)
-        replayed = sch.mod["main"]
-        measured = schedule(workload, SM90, config=dataclasses.asdict(each)).func
-        assert tvm_ffi.structural_equal(replayed, measured)
-        assert cuda.config_from(entry.knobs) == each == cuda.config_of(replayed)
-        assert entry.kind == "cuda"
 
 
 @pytest.mark.parametrize(
@@ -142,32 +94,19 @@ def test_record_serves_its_own_arch_exactly_then_nearest(tmp_path):
     assert origin(flat(1 << 20), tmp_path) is None
 
 
-def test_size_that_the_schedule_treats_differently_is_not_near(tmp_path):
-    add(tmp_path, flat(5 << 20))  # 20 MB of output are left in the cache, 48 are not
-    assert origin(flat(6 << 20), tmp_path) is not None
-    assert origin(flat(3 << 22), tmp_path) is None
-
-
-def test_named_size_takes_the_record_of_its_representative(tmp_path):
-    named = Workload(("n", 1), ("n", 64), ("n", 64))
-    add(tmp_path, representative(named))
-    assert origin(named, tmp_path).startswith(f"nearest:{FOLDER}/")
-
-
 def test_records_of_cpus_and_cuda_never_serve_each_other(tmp_path):
-    pattern = access_pattern(flat(1 << 20))
     add(tmp_path, flat(1 << 20))
     assert origin(flat(1 << 20), tmp_path, V4) is None
-    of_cpu = tuning_records.record(flat(1 << 20), V4, cpu.default_config(pattern, V4.tvm))
-    store.put(tmp_path / "other" / V4.records, [of_cpu])
+    add(tmp_path / "other", flat(1 << 20), V4, unroll=2)
     assert origin(flat(1 << 20), tmp_path / "other") is None
     # Nor if someone has put it into the wrong folder.
-    store.put(tmp_path / "moved" / FOLDER, [of_cpu])
-    assert origin(flat(1 << 20), tmp_path / "moved") is None
+    (tmp_path / "other" / V4.records).rename(tmp_path / "other" / FOLDER)
+    assert origin(flat(1 << 20), tmp_path / "other") is None
 
 
 def test_records_are_imported_if_their_config_fits(tmp_path):
-    store.put(tmp_path / "source" / FOLDER, [record(BIG), record(flat(64)), record(flat(128))])
+    for workload in (BIG, flat(64), flat(128)):
+        add(tmp_path / "source", workload)
 
     def change(lines):
         lines[1] = lines[1].replace('"threads"', '"unroll"')
@@ -182,15 +121,15 @@ def test_records_are_imported_if_their_config_fits(tmp_path):
 
 @pytest.mark.skipif(compilers.find() is None, reason="needs nvcc or NVRTC")
 def test_recorded_config_is_compiled_and_inspect_says_why(tmp_path):
-    add(tmp_path, SMALL, threads=128, vectors=2, max_blocks=0)
+    config = add(tmp_path, SMALL, threads=128, vectors=2, max_blocks=0)
     flags = ["--cond", "64,1", "--then", "64,500", "--else", "", "--target", TARGET]
     done = cli.run("inspect", *flags, "--tuning-logs", tmp_path)
     assert done.exit_code == 0, done.output
     assert f"this access pattern was tuned for {FOLDER}" in done.stdout
     path = te_select.export([SMALL], tmp_path / "mask.so", TARGET, tmp_path)
     kernel = json.loads(path.with_suffix(".json").read_text())["kernels"][0]
-    assert kernel["origin"] == f"tuned:{FOLDER}/{record(SMALL).key}"
-    assert kernel["config"] == dataclasses.asdict(config(SMALL, threads=128, vectors=2))
+    assert kernel["origin"] == f"tuned:{FOLDER}/w4_64ct_500t"
+    assert kernel["config"] == dataclasses.asdict(config)
     assert "THREADS = 128" in source(SMALL, TARGET, kernel["config"], "cuda")
 
 
@@ -208,7 +147,7 @@ def test_session_records_the_fastest_and_the_device(tmp_path, monkeypatch):
     with fake_driver(90):
         found = te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=60, patient=True)
     assert found.config["vectors"] == 8
-    assert found.name == f"{FOLDER}/{record(SMALL).key}"
+    assert found.name == f"{FOLDER}/w4_64ct_500t"
     (entry,) = log.read(tmp_path / FOLDER).entries
     assert (entry.session["machine"], entry.session["cpus"]) == ("Fake GPU", None)
     assert "cuda_compiler" in entry.session["versions"]
@@ -221,30 +160,19 @@ def test_session_records_the_fastest_and_the_device(tmp_path, monkeypatch):
         ((), TARGET, r"NVIDIA driver does not start.*run this on a machine with an NVIDIA GPU"),
         ((80,), TARGET, "device 0 is Fake GPU, of architecture sm_80; expected cuda:sm_80"),
         ((90,), "cuda:sm_80,sm_90", "names 2 architectures; expected one"),
+        ((90,), f"{TARGET} by a fleet", "expected local"),
     ],
 )
 def test_target_that_cannot_run_here_is_refused_at_once(
     tmp_path, monkeypatch, devices, target, message
 ):
     measurer = fake_measurer(monkeypatch)
+    target, _, fleet = target.partition(" by ")
+    runner = "rpc://127.0.0.1:9/key" if fleet else "local"
     with fake_driver(*devices), pytest.raises(TuningError, match=message) as caught:
-        te_select.tune(SMALL, target, tuning_logs=tmp_path)
+        te_select.tune(SMALL, target, tuning_logs=tmp_path, runner=runner)
     assert "\n" not in str(caught.value)
     assert not measurer.measured
-
-
-def test_command_line_says_so_in_one_line(tmp_path):
-    flags = ["--cond", "8", "--then", "8", "--else", "8", "--target", TARGET]
-    with fake_driver():
-        done = cli.run("tune", *flags, "--tuning-logs", tmp_path)
-    assert done.exit_code == 1
-    assert "cannot be measured here" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_fleet_is_refused_for_cuda(tmp_path):
-    with pytest.raises(TuningError, match="expected local"):
-        te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, runner="rpc://127.0.0.1:9/key")
 
 
 @pytest.fixture

@@ -3,19 +3,22 @@
 import dataclasses
 
 import pytest
+from tvm.s_tir import meta_schedule as ms
 
 import te_select
-from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records import doubt, log, lookup, manage
 from te_select.schedules.cpu import schedule as cpu
 from te_select.timing import cores
 from te_select.timing.rounds import Timing
 from te_select.tuning import session as module
+from tests.support.cli import run_json
 from tests.support.tuning_fakes import SMALL, FakeMeasurer, flat
+from tests.support.tuning_records import V4, add
+from tests.support.tuning_records import flat as one_loop
 
-TARGET = "x86-64-v4"
-V4 = resolve(TARGET)
+TARGET = V4.name
+SAID = "other programs used 1.00 cores meanwhile"
 
 
 @pytest.fixture
@@ -32,32 +35,21 @@ def run(tmp_path, monkeypatch):
     return tune
 
 
-def default():
-    return dataclasses.asdict(cpu.default_config(access_pattern(SMALL), V4.tvm))
-
-
 def test_winner_beside_other_programs_is_not_recorded(run, tmp_path):
     record = run(busy=1.0)
-    assert record.unsure == (
-        "other programs used 1.00 cores meanwhile; a config measured 2.00x faster is not recorded"
-    )
-    assert (record.config, record.busy_cores) == (default(), 1.0)
+    default = dataclasses.asdict(cpu.default_config(access_pattern(SMALL), V4.tvm))
+    said = f"{SAID}; a config measured 2.00x faster is not recorded"
+    assert (record.unsure, record.config, record.busy_cores) == (said, default, 1.0)
     (entry,) = log.read(tmp_path / TARGET).entries
-    assert dict(entry.knobs) == {name: int(value) for name, value in default().items()}
-    assert entry.unsure == record.unsure
-
-
-@pytest.mark.parametrize("runner", ["local", "rpc://tracker:9190/kind"])
-def test_winner_on_a_busy_machine_is_unsure_by_any_runner(run, runner):
-    record = run(busy=1.67, runner=runner)
-    assert record.busy_cores == 1.67
-    assert record.unsure.startswith("other programs used 1.67 cores meanwhile")
-
-
-def test_compilation_does_not_use_what_is_unsure(run, tmp_path):
-    run(busy=1.0)
+    assert dict(entry.knobs) == {name: int(value) for name, value in default.items()}
+    assert entry.unsure == said
     found = lookup.find(SMALL, V4, tmp_path)
     assert (found.config, found.origin) == (None, "default")
+    (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
+    assert (row["gain"], row["unsure"]) == ("unsure", said)
+    # MetaSchedule's files say nothing of doubts, so they hold only what may be replayed.
+    database = ms.database.JSONDatabase(work_dir=str(tmp_path / TARGET))
+    assert len(database.get_all_tuning_records()) == 0
 
 
 def test_unsure_workload_is_tuned_again_next_time(run, tmp_path):
@@ -77,18 +69,16 @@ def test_unsure_record_does_not_replace_one_that_is_sure(run, tmp_path):
     assert (entry.seconds, entry.unsure) == (pytest.approx(sure.seconds), "")
 
 
-def test_default_that_wins_beside_other_programs_is_unsure(run):
-    record = run(busy=1.0, measurer=FakeMeasurer(flat))
-    assert record.unsure == "other programs used 1.00 cores meanwhile"
-
-
-def test_record_says_how_far_the_rounds_lay_apart(run):
-    record = run()
-    assert 0 < record.spread < 0.1  # the noise of the fake
+def test_default_that_wins_beside_other_programs_is_unsure(run, tmp_path):
+    """By a fleet as well, of which the record has the CPU."""
+    record = run(busy=1.0, measurer=FakeMeasurer(flat), runner="rpc://tracker:9190/kind")
+    assert record.unsure == SAID
+    (entry,) = log.read(tmp_path / TARGET).entries
+    assert entry.session["machine"] == "a CPU behind rpc://tracker:9190/kind"
 
 
 def test_drift_that_all_contestants_share_is_no_spread(run):
-    """The machine was twice as slow in every second round."""
+    """The machine was twice as slow in every second round; the fake has noise of its own."""
 
     class Drifting(FakeMeasurer):
         def interleave(self, candidates, rounds):
@@ -100,7 +90,7 @@ def test_drift_that_all_contestants_share_is_no_spread(run):
             ]
 
     record = run(measurer=Drifting())
-    assert record.spread < 0.1
+    assert 0 < record.spread < 0.1
     assert record.unsure == ""
 
 
@@ -130,6 +120,7 @@ def test_unsure_records_are_pruned_and_replaced_by_imports(run, tmp_path):
     run()
     assert manage.merge(tmp_path, other).taken
     assert not log.read(other / TARGET).entries[0].unsure
+    assert manage.prune(other) == []
     run(busy=1.0, force=True)
     assert manage.prune(tmp_path) == []  # the sure record is still there
 
@@ -137,5 +128,21 @@ def test_unsure_records_are_pruned_and_replaced_by_imports(run, tmp_path):
 def test_prune_drops_what_is_unsure(run, tmp_path):
     run(busy=1.0)
     (line,) = manage.prune(tmp_path)
-    assert line.startswith(f"{TARGET}/w4_1024cte: it is unsure: other programs used 1.00 cores")
+    assert line.startswith(f"{TARGET}/w4_1024cte: it is unsure: {SAID}")
     assert log.read(tmp_path / TARGET).entries == ()
+
+
+@pytest.mark.parametrize("nearest", [20_000, 19_000])
+def test_unsure_record_that_is_nearer_is_told_of(tmp_path, nearest):
+    add(tmp_path, one_loop(17_000), said={"unsure": "it is not the nearest"})
+    add(tmp_path, one_loop(nearest), said={"unsure": "noise"})
+    said = f"; the record x86-64-v4/w4_{nearest}cte is unsure, so it is not used: noise"
+    found = lookup.find(one_loop(20_000), V4, tmp_path)
+    assert (found.config, found.origin) == (None, "default")
+    assert found.why == f"the schedule's default config{said}"
+    add(tmp_path, one_loop(15_000), unroll=1)
+    found = lookup.find(one_loop(20_000), V4, tmp_path)
+    assert found.origin == "nearest:x86-64-v4/w4_15000cte"
+    assert found.why.startswith("tuned for x86-64-v4") and found.why.endswith(said)
+    for n in (15_000, 900_000):  # another is nearer, or none is near
+        assert "unsure" not in lookup.find(one_loop(n), V4, tmp_path).why

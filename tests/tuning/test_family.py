@@ -2,7 +2,6 @@
 
 import shlex
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,9 @@ from te_select.operator import family
 from te_select.records import folders, log
 from te_select.tuning import session as module
 from te_select.tuning.options import Options
-from te_select.tuning.record import Record
 from te_select.tuning.session import FamilySession, Session
 from te_select.tuning.space import Space
-from tests.support.tuning_fakes import FakeMeasurer, Seconds, by_unroll
+from tests.support.tuning_fakes import FakeMeasurer, by_unroll
 
 TARGET = "x86-64-v4"
 V4 = resolve(TARGET)
@@ -26,11 +24,11 @@ RUNS, ROWS = "w4 n:cte", "w4 m:cte x n:t"
 class Tuned:
     """Tunes kernels by name, with one fake measurer each."""
 
-    def __init__(self, logs: Path, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, logs, patch):
         self.logs, self.patch = logs, patch
         self.measurer = FakeMeasurer()
 
-    def __call__(self, name: str, seconds: Seconds = by_unroll, **options: int) -> Record:
+    def __call__(self, name, seconds=by_unroll, **options):
         self.measurer = FakeMeasurer(seconds)
         self.patch.setattr(module, "open_measurer", lambda *_: self.measurer)
         with FamilySession(TARGET, self.logs, "local", Options(**options)) as session:
@@ -39,7 +37,7 @@ class Tuned:
 
 
 @pytest.fixture
-def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuned:
+def tuned(tmp_path, monkeypatch):
     return Tuned(tmp_path, monkeypatch)
 
 
@@ -92,16 +90,6 @@ def test_command_of_a_record_names_the_kernel(tuned):
     words = shlex.split(entry.session["command"])
     assert words[:4] == ["te-select", "tune", "--where", ROWS]
     assert words[words.index("--tuning-logs") + 1] == str(tuned.logs)
-
-
-def test_interrupted_session_goes_on(tuned):
-    stopped = FakeMeasurer(stop_after=7)
-    tuned.patch.setattr(module, "open_measurer", lambda *_: stopped)
-    workload = family.typical(family.kernels()[RUNS])
-    with pytest.raises(KeyboardInterrupt), FamilySession(TARGET, tuned.logs) as session:
-        session.tune(session.task(workload), lambda _: None)
-    tuned(RUNS)
-    assert len(stopped.measured) + len(tuned.measurer.measured[1:]) == 12
 
 
 def test_target_that_is_no_cpu_is_refused(tuned):

@@ -18,6 +18,7 @@ from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
+from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.leaf import ANNOTATION, leaves
 from te_select.tuning import search as module
 from te_select.tuning.search import BATCH, Evolution, search
@@ -25,7 +26,7 @@ from te_select.tuning.space import Space, Worth, changes, one_by_one, pairs_of_m
 from tests.support.cases import the_others_slow
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
-V4, MODEL = resolve("x86-64-v4"), resolve("znver4")
+V4, MODEL, SM90 = resolve("x86-64-v4"), resolve("znver4"), resolve("cuda:sm_90")
 V4_BYTES = isa.level_of(V4.tvm).register_bytes
 TRIALS = 32 + BATCH  # the default, those that differ in one knob, and evolved ones
 
@@ -47,14 +48,14 @@ def effects(workload, configs):
     return [cpu.dedup_key(access_pattern(workload), config) for config in configs]
 
 
+@pytest.mark.parametrize(("rules", "target"), [(cpu, V4), (cuda, SM90)], ids=["cpu", "cuda"])
 @pytest.mark.parametrize(
     "entry", the_others_slow(DEFAULT, DEFAULT[::3]), ids=lambda entry: entry.name
 )
-def test_default_comes_first_and_no_two_candidates_do_the_same(entry):
-    configs = Space(entry.workload, V4).configs
-    assert configs[0] == cpu.default_config(access_pattern(entry.workload), V4.tvm)
-    found = effects(entry.workload, configs)
-    assert len(set(found)) == len(found)
+def test_default_comes_first_and_no_two_candidates_do_the_same(entry, rules, target):
+    pattern, configs = access_pattern(entry.workload), Space(entry.workload, target).configs
+    assert configs[0] == rules.default_config(pattern, target.tvm)
+    assert len({rules.dedup_key(pattern, each) for each in configs}) == len(configs)
 
 
 @pytest.mark.parametrize("workload", [FEW, ROWS, Workload((3, 1), (3, 70_000), (70_000,))], ids=str)
@@ -160,11 +161,35 @@ def test_configs_of_records_come_after_the_default_and_once():
     assert len(set(effects(BIG, configs))) == len(configs) == 64
 
 
-@pytest.mark.parametrize("trials", [2, 3, 8])
-def test_no_more_configs_are_proposed_than_there_are_trials(trials):
+def failing(config):
+    return None if config.skip else by_piece(config)
+
+
+PAIR = Workload((), (17,), (17,))
+BARELY = len(Space(PAIR, V4).configs) - 1  # evolution has to find all but one
+
+
+@pytest.mark.parametrize(
+    ("workload", "trials", "seconds"),
+    [
+        *((BIG, trials, by_piece) for trials in (2, 3, 8, TRIALS)),
+        (BIG, TRIALS, failing),
+        (PAIR, BARELY, by_piece),
+    ],
+)
+def test_every_trial_is_another_config(workload, trials, seconds):
     """Also where evolution proposes as many as that, and none of them is the default."""
-    configs = proposed(BIG, trials, 0, by_piece)
-    assert len(set(effects(BIG, configs))) == len(configs) == trials
+    configs = proposed(workload, trials, 0, seconds)
+    assert configs[0] == Space(workload, V4).configs[0]
+    assert len(set(effects(workload, configs))) == len(configs) == trials > 1
+
+
+def test_every_trial_on_a_device_is_another_config():
+    batches = search(Space(BIG, SM90), 40, lambda each: 1e-3 / each.vectors, patient=True)
+    tried = list(itertools.chain.from_iterable(batches))
+    assert tried[0] == Space(BIG, SM90).configs[0]
+    assert len({cuda.dedup_key(access_pattern(BIG), each) for each in tried}) == len(tried) == 40
+    assert len({each.threads for each in tried}) == len(cuda.THREADS)
 
 
 def test_evolution_is_told_each_proposal_with_its_own_time(monkeypatch):
@@ -256,29 +281,10 @@ def test_worth_of_configs_is_the_product_of_their_knobs():
     assert worth.predict(dataclasses.replace(default, unroll=8, skip=0)) == math.inf
 
 
-def test_every_trial_of_a_large_space_is_another_config():
-    configs = proposed(BIG, TRIALS, 0, by_piece)
-    assert configs[0] == Space(BIG, V4).configs[0]
-    assert len(set(effects(BIG, configs))) == len(configs) == TRIALS
-
-
 def test_same_seed_and_times_propose_the_same_configs():
     first, second, other = (proposed(BIG, TRIALS, seed, by_piece) for seed in (3, 3, 4))
     assert first == second
     assert first != other
-
-
-def test_search_goes_on_where_configs_fail():
-    configs = proposed(BIG, TRIALS, 0, lambda config: None if config.skip else by_piece(config))
-    assert len(configs) == TRIALS
-
-
-def test_space_that_is_barely_larger_than_the_trials_is_used_up():
-    workload = Workload((), (17,), (17,))
-    every = Space(workload, V4).configs
-    assert len(every) > 10
-    configs = proposed(workload, len(every) - 1, 0, by_piece)
-    assert len(set(effects(workload, configs))) == len(every) - 1
 
 
 def test_interrupt_in_a_callback_of_tvm_stays_an_interrupt(monkeypatch):

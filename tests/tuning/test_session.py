@@ -1,9 +1,7 @@
 """A tuning session with made-up times."""
 
-import contextlib
 import dataclasses
 import itertools
-import json
 import math
 import shutil
 import threading
@@ -17,8 +15,7 @@ from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
-from te_select.records import log, store
-from te_select.records.sizes import representative
+from te_select.records import log
 from te_select.schedules.cpu import schedule as cpu
 from te_select.timing.rounds import Timing
 from te_select.tuning import session as module
@@ -29,7 +26,7 @@ from te_select.tuning.session import Session
 from te_select.tuning.space import Space
 from te_select.tuning.trials import UntunableError, wins
 from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
-from tests.support.tuning_records import unfinished
+from tests.support.tuning_records import edit, unfinished
 
 TARGET = "x86-64-v4"
 V4 = resolve(TARGET)
@@ -54,7 +51,7 @@ def default_of(workload):
     return cpu.default_config(access_pattern(workload), V4.tvm)
 
 
-def test_default_is_trial_0_and_the_fastest_is_recorded(run):
+def test_default_is_trial_0_and_the_fastest_is_recorded(run, tmp_path):
     record = run(SMALL, trials=80)
     assert dict(run.measurer.measured[0].config) == dataclasses.asdict(default_of(SMALL))
     assert record.config["unroll"] == 8
@@ -62,19 +59,9 @@ def test_default_is_trial_0_and_the_fastest_is_recorded(run):
     assert record.default_seconds == pytest.approx(1e-3 / 4, rel=0.01)
     assert (record.trials, record.failed) == (len(Space(SMALL, V4).configs), 0)
     assert run.measurer.closed
-
-
-def test_compile_takes_the_record_and_says_so(run, tmp_path):
-    record = run(SMALL, trials=80)
     scheduled = schedule(SMALL, V4, tmp_path)
     assert dataclasses.asdict(scheduled.config) == dict(record.config)
     assert scheduled.origin == f"tuned:{record.name}" == f"tuned:{TARGET}/w4_1024cte"
-
-
-def test_default_is_recorded_unless_beaten_beyond_noise(run):
-    record = run(SMALL, FakeMeasurer(flat), trials=80)
-    assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
-    assert record.seconds == record.default_seconds
 
 
 def test_config_that_wins_once_does_not_replace_the_default(run):
@@ -88,11 +75,16 @@ def test_config_that_wins_once_does_not_replace_the_default(run):
     assert run.measurer.rounds == [trials.FIRST_ROUNDS, trials.ROUNDS]
 
 
-def test_finals_end_if_no_config_is_ahead(run):
-    run(SMALL, FakeMeasurer(flat), trials=80)
+def test_default_is_recorded_unless_a_config_is_ahead_in_the_finals(run):
+    record = run(SMALL, FakeMeasurer(flat), trials=80)
     assert run.measurer.rounds == [trials.FIRST_ROUNDS]
+    assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
+    assert record.seconds == record.default_seconds
+    assert run(SMALL, trials=80) == record
+    assert run.measurer.measured == []
     run(SMALL, trials=80, force=True)
     assert run.measurer.rounds == [trials.FIRST_ROUNDS, trials.ROUNDS, trials.DUEL_ROUNDS]
+    assert len(log.read(run.folder).entries) == 1
 
 
 def test_configs_that_have_lost_are_not_in_the_finals(run):
@@ -133,25 +125,16 @@ def test_failing_default_ends_the_workload_until_next_time(run):
     assert run(SMALL, trials=80).trials == len(Space(SMALL, V4).configs)
 
 
-def test_interrupted_session_goes_on_where_it_was(run):
-    with pytest.raises(KeyboardInterrupt):
-        run(BIG, FakeMeasurer(stop_after=25), trials=40)
-    assert len(unfinished(run.folder / FOLDER)) == 1
-    first = run.measurer.measured
-    record = run(BIG, trials=40)
-    assert record.trials == 40
-    assert len(run.measurer.measured) == 16  # the default is measured anew
-    assert not any(candidate in first for candidate in run.measurer.measured[1:])
-    assert unfinished(run.folder / FOLDER) == []
-
-
 def test_resumed_session_measures_what_a_whole_one_does(run, tmp_path):
     """The same times: the noise goes on where it stopped."""
     with pytest.raises(KeyboardInterrupt):
         run(BIG, FakeMeasurer(stop_after=25), trials=40)
+    assert len(unfinished(run.folder / FOLDER)) == 1
     measured, resumed = run.measurer.measured, FakeMeasurer()
     resumed.noise = itertools.chain((1.0, 1.0, 1.0), run.measurer.noise)  # of the default
-    run(BIG, resumed, trials=40)
+    assert run(BIG, resumed, trials=40).trials == 40
+    assert unfinished(run.folder / FOLDER) == []
+    assert len(resumed.measured) == 16  # the default is measured anew
     measured += resumed.measured[1:]
     whole = FakeMeasurer()
     shutil.rmtree(tmp_path)
@@ -194,11 +177,13 @@ def test_record_for_another_cond_is_tuned_again(run):
     assert len(log.read(run.folder).entries) == 1
 
 
-def test_trials_of_another_cond_are_not_taken_over(run):
+@pytest.mark.parametrize(("times", "options"), [(1, {"block": 64}), (2, {})])
+def test_trials_of_another_cond_or_moment_are_not_taken_over(run, times, options):
+    """The default is measured by each session; if it is another one, so was the machine."""
+    first = FakeMeasurer(lambda each: times * by_unroll(each), stop_after=25)
     with pytest.raises(KeyboardInterrupt):
-        run(BIG, FakeMeasurer(stop_after=25), trials=40)
-    record = run(BIG, trials=40, block=64)
-    assert len(run.measurer.measured) == record.trials == 40
+        run(BIG, first, trials=40)
+    assert run(BIG, trials=40, **options).trials == len(run.measurer.measured) == 40
 
 
 def test_two_names_of_one_pattern_have_records_of_their_own(run, tmp_path):
@@ -233,68 +218,42 @@ def test_trials_of_one_name_are_not_taken_for_another(tmp_path, monkeypatch):
     assert len(measurer.measured) == 12
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        5, "n=1:5", [("n", 1, 2)], {"n": 5}, {"n": None}, {"n": ("1", "4")}, {"n": (1, math.inf)},
-        {"n": (1.5, 3)}, {"n": (1, 2, 3)}, {1: (1, 2)},
-    ],
-)  # fmt: skip
-def test_sizes_that_are_none_are_an_argument_error(run, sizes):
-    with pytest.raises(te_select.ArgumentError, match="expected the least and the largest size"):
-        run(Workload(("n",), ("n",), ("n",)), trials=2, sizes=sizes)
+ANY, ARGUMENT = te_select.SelectError, te_select.ArgumentError
+NO_SIZES = (
+    *(5, "n=1:5", [("n", 1, 2)], {"n": 5}, {"n": None}, {"n": ("1", "4")}, {"n": (1, math.inf)}),
+    *({"n": (1.5, 3)}, {"n": (1, 2, 3)}, {1: (1, 2)}),
+)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("error", "options", "message"),
     [
-        ({"density": 101}, "density is 101; expected 0 to 100"),
-        ({"density": "x"}, "density is 'x'"),
-        ({"block": 0}, "block is 0; expected an int of at least 1"),
-        ({"cond_file": "nix.npy"}, "nix.npy cannot be read: No such file"),
-        ({"cond_file": "nix.npy", "block": 2}, "leave density and block out"),
-        ({"sizes": {"n": (2, 1)}}, "n=2:1"),
-        (
-            {"sizes": {"q": (1, 2)}},
-            "q=1:2; expected a least and a largest size of one of the dims n",
+        *(
+            (ARGUMENT, {"sizes": sizes}, "expected the least and the largest size")
+            for sizes in NO_SIZES
+        ),
+        (ANY, {"sizes": {"n": (2, 1)}}, "n=2:1"),
+        (ANY, {"sizes": {"q": (1, 2)}}, "q=1:2; expected a least and a largest size of one"),
+        (ARGUMENT, {"density": 101}, "density is 101; expected 0 to 100"),
+        (ARGUMENT, {"density": "x"}, "density is 'x'"),
+        (ARGUMENT, {"block": 0}, "block is 0; expected an int of at least 1"),
+        (ANY, {"cond_file": "nix.npy"}, "nix.npy cannot be read: No such file"),
+        (ARGUMENT, {"cond_file": "nix.npy", "block": 2}, "leave density and block out"),
+        (ARGUMENT, {"trials": 0}, "trials is 0; expected at least 1"),
+        (ARGUMENT, {"seed": -1}, "seed is -1"),
+        (ARGUMENT, {"jobs": 0}, "jobs is 0; expected an int of 1 to 1024"),
+        (ARGUMENT, {"jobs": "two"}, "jobs is 'two'"),
+        (ARGUMENT, {"jobs": 1025}, "jobs is 1025"),
+        *(
+            (ARGUMENT, {"timeout": t}, f"timeout is {t}; expected seconds")
+            for t in (0, math.nan, math.inf)
         ),
     ],
+    ids=str,
 )
-def test_cond_and_sizes_that_are_none_are_refused(run, options, message):
-    with pytest.raises(te_select.SelectError, match=message):
-        run(Workload(("n",), ("n",), ("n",)), trials=2, **options)
-
-
-def test_tuned_workload_is_skipped_unless_forced(run):
-    record = run(SMALL, trials=80)
-    assert run(SMALL, trials=80) == record
-    assert run.measurer.measured == []
-    run(SMALL, trials=80, force=True)
-    assert run.measurer.measured
-    assert len(log.read(run.folder).entries) == 1
-
-
-def test_session_that_waited_takes_the_others_record(run, tmp_path, monkeypatch):
-    first = FakeMeasurer()
-    others = [first, FakeMeasurer()]
-    monkeypatch.setattr(module, "open_measurer", lambda *_: others.pop(0))
-    locked, records = store.locked, []
-
-    @contextlib.contextmanager
-    def waiting(folder, *name):
-        """Wait until another session is done, before the workload's own lock is held."""
-        if name and not records:
-            records.append(None)
-            records[0] = te_select.tune(
-                SMALL, TARGET, tuning_logs=tmp_path, trials=80, patient=True
-            )
-        with locked(folder, *name):
-            yield
-
-    monkeypatch.setattr(store, "locked", waiting)
-    assert te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, **EVERY) == records[0]
-    assert first.measured
-    assert len(others) == 1  # it was not opened
+def test_option_of_another_value_is_refused(run, error, options, message):
+    with pytest.raises(error, match=message):
+        run(Workload(("n",), ("n",), ("n",)), **{"trials": 2, **options})
 
 
 @pytest.mark.parametrize(
@@ -310,15 +269,6 @@ def test_workloads_that_are_one_kernel_share_a_record(run, same):
     name = run(SMALL, trials=80).name
     assert run(same, trials=80).name == name
     assert run.measurer.measured == []
-
-
-def test_named_dims_are_tuned_at_representative_sizes(run, tmp_path):
-    named = Workload(("batch", 1024), ("batch", 1024), ())
-    record = run(named, trials=8)
-    assert {candidate.workload for candidate in run.measurer.measured} == {representative(named)}
-    scheduled = schedule(named, V4, tmp_path)
-    assert scheduled.origin == f"nearest:{record.name}"
-    assert dataclasses.asdict(scheduled.config) == dict(record.config)
 
 
 def test_observer_sees_trials_the_best_and_the_first_failure(run):
@@ -337,35 +287,6 @@ def test_observer_sees_trials_the_best_and_the_first_failure(run):
     assert seen[-1].failure == "it crashed: SIGSEGV"
 
 
-def test_session_says_what_it_measured_and_how_to_repeat_it(run):
-    run(FEW, seed=5, trials=9)
-    (entry,) = log.read(run.folder).entries
-    said = dict(entry.session)
-    assert {"machine", "cpus", "versions", "trials", "failed", "default_seconds"} <= set(said)
-    assert "--trials 9" in said["command"]
-    assert "--seed 5" in said["command"]
-    assert json.dumps(FEW.to_json()) in said["command"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"trials": 0}, "trials is 0"),
-        ({"trials": -3}, "at least 1"),
-        ({"seed": -1}, "seed is -1"),
-        ({"jobs": 0}, "jobs is 0"),
-        ({"jobs": "two"}, "jobs is 'two'"),
-        ({"jobs": 1025}, "jobs is 1025"),
-        ({"timeout": 0}, "timeout is 0"),
-        ({"timeout": math.nan}, "timeout is nan"),
-        ({"timeout": math.inf}, "timeout is inf"),
-    ],
-)
-def test_numbers_out_of_range_are_refused(options, message):
-    with pytest.raises(te_select.ArgumentError, match=message):
-        Options(**options)
-
-
 def test_what_is_no_workload_or_has_no_elements_cannot_be_tuned(run):
     with pytest.raises(te_select.ArgumentError, match="'x' is not a te_select"):
         te_select.tune("x")
@@ -373,16 +294,11 @@ def test_what_is_no_workload_or_has_no_elements_cannot_be_tuned(run):
         run(Workload((0, 4), (0, 4), ()))
 
 
-@pytest.mark.parametrize("wrong", [False, 3])
-def test_logs_that_are_no_path_are_refused(wrong):
-    with pytest.raises(te_select.TuningError, match="no path"):
-        Session(TARGET, wrong)
-
-
-def test_unwritable_folder_is_refused_before_timing(tmp_path):
+def test_logs_that_cannot_be_written_are_refused_before_timing(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(te_select.TuningError, match="cannot be written"):
-        Session(TARGET, tmp_path / "file")
+    for logs, said in ((False, "no path"), (3, "no path"), (tmp_path / "file", "cannot be wri")):
+        with pytest.raises(te_select.TuningError, match=said):
+            Session(TARGET, logs)
 
 
 def test_two_sessions_of_one_workload_measure_it_once(tmp_path, monkeypatch):
@@ -405,15 +321,13 @@ def test_two_sessions_of_one_workload_measure_it_once(tmp_path, monkeypatch):
     with ThreadPoolExecutor(2) as pool:
         one = pool.submit(tune)
         assert begun.wait(60)
-        with Session(TARGET, tmp_path) as other:  # it has workers, so it could measure at once
-            assert other.measurer is second
+        with Session(TARGET, tmp_path) as other:
             two = pool.submit(other.tune, other.task(SMALL), lambda progress: None)
             with pytest.raises(FutureTimeoutError):
                 two.result(0.5)
-            assert second.measured == []
             go_on.set()
             assert two.result(60) == one.result(60)
-    assert second.measured == []
+    assert next(opened) is second  # which only now is opened
     assert len(first.measured) == len(Space(SMALL, V4).configs)
 
 
@@ -452,9 +366,6 @@ def test_tune_measures_for_real(tmp_path):
     assert te_select.compile(FEW, tuning_logs=tmp_path).origin == f"tuned:{record.name}"
 
 
-# ---- warm starts, early ends, moments
-
-
 def test_configs_of_records_near_by_come_after_the_default(run):
     near = Workload((1400,), (1400,), (1400,))
     won = run(near, trials=80).config
@@ -487,15 +398,10 @@ def test_search_ends_if_nothing_untried_is_predicted_to_win(run):
     assert run(BIG, FakeMeasurer(flat), trials=64, force=True).trials == 64
 
 
-def test_trials_of_a_busy_moment_are_not_taken_over(run):
-    """The default is measured by each session; if it is another one, so was the machine."""
-    slow = FakeMeasurer(lambda each: 2 * by_unroll(each), stop_after=25)
-    with pytest.raises(KeyboardInterrupt):
-        run(BIG, slow, trials=40)
-    assert run(BIG, trials=40).trials == len(run.measurer.measured) == 40
-
-
-def test_session_of_a_fleet_names_its_cpu(run):
-    run(FEW, trials=2, runner="rpc://tracker:9190/kind")
-    (entry,) = log.read(run.folder).entries
-    assert entry.session["machine"] == "a CPU behind rpc://tracker:9190/kind"
+def test_record_with_other_knobs_is_tuned_again(run):
+    run(FEW, trials=2)
+    edit(run.folder, lambda lines: lines.append(lines.pop().replace("unroll", "unrolled")))
+    run(FEW, trials=2)
+    assert run.measurer.measured
+    run(FEW, trials=2)
+    assert run.measurer.measured == []

@@ -18,7 +18,7 @@ NEOVERSE_N1 = (
 def machine(monkeypatch, tmp_path):
     """Makes this process believe that it runs on another machine."""
 
-    def fake(name: str, cpu: str, cpuinfo: str) -> None:
+    def fake(name, cpu, cpuinfo):
         path = tmp_path / "cpuinfo"
         path.write_text(cpuinfo)
         monkeypatch.setattr(platform, "machine", lambda: name)

@@ -1,7 +1,5 @@
 """Object files that several processes make."""
 
-from pathlib import Path
-
 import pytest
 
 import te_select
@@ -10,9 +8,7 @@ from te_select.backends.cpu import objects
 
 
 @pytest.mark.slow
-def test_processes_import_nothing_of_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_import_nothing_of_the_current_folder(tmp_path, monkeypatch):
     """A model may lie in a folder of a stranger."""
     folder, path = tmp_path / "stranger", tmp_path / "mask.so"
     folder.mkdir()

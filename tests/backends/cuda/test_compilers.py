@@ -1,7 +1,5 @@
 """Which CUDA compiler is used, and what is asked of it; none need be installed."""
 
-from pathlib import Path
-
 import pytest
 
 from te_select.backends.cuda import compilers, nvcc, nvrtc
@@ -11,11 +9,11 @@ from tests.support.cuda_standin import fake_driver
 
 
 @pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def recorded(monkeypatch):
     """The archs that NVRTC is asked for; it makes texts of them."""
-    asked: list[str] = []
+    asked = []
 
-    def compile_for(_source: str, arch: str) -> tuple[bytes, str]:
+    def compile_for(_source, arch):
         asked.append(arch)
         return f"cubin {arch}".encode(), f"ptx {arch}"
 
@@ -26,7 +24,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def test_ptx_is_of_the_newest_arch_in_whatever_order(recorded: list[str]) -> None:
+def test_ptx_is_of_the_newest_arch_in_whatever_order(recorded):
     made = compilers.compile_cuda("source", ["sm_100", "sm_90"])
     assert made.ptx == "ptx sm_100"
     assert made.cubins == {"sm_100": b"cubin sm_100", "sm_90": b"cubin sm_90"}
@@ -35,12 +33,12 @@ def test_ptx_is_of_the_newest_arch_in_whatever_order(recorded: list[str]) -> Non
 
 
 @pytest.mark.usefixtures("recorded")
-def test_known_archs_are_listed_oldest_first() -> None:
+def test_known_archs_are_listed_oldest_first():
     assert compilers.archs() == ("sm_90", "sm_100", "sm_120")
 
 
 @pytest.mark.usefixtures("recorded")
-def test_devices_that_the_compiler_does_not_know_are_left_out() -> None:
+def test_devices_that_the_compiler_does_not_know_are_left_out():
     with fake_driver(90, 75, 120):
         assert resolve("cuda").archs == ("sm_90", "sm_120")
     with fake_driver(75), pytest.raises(TargetError, match=r"is Fake GPU here, .* sm_75; expected"):
@@ -48,9 +46,7 @@ def test_devices_that_the_compiler_does_not_know_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("variable", ["CUDA_HOME", "CUDA_PATH"])
-def test_programs_are_found_where_the_toolkit_is(
-    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_programs_are_found_where_the_toolkit_is(variable, tmp_path, monkeypatch):
     for name in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))

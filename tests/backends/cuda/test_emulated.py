@@ -23,13 +23,13 @@ AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 1023, 4097,
 NONE = (0, 0, 0, 0)
 
 
-def emulate(workloads: list[Workload], folder, **knobs) -> tuple[Emulated, dict[str, Workload]]:
+def emulate(workloads, folder, **knobs):
     symbols = {f"kernel_{k}": workload for k, workload in enumerate(workloads)}
     functions = [lowered(workload, symbol, **knobs) for symbol, workload in symbols.items()]
     return Emulated.of(functions, folder), symbols
 
 
-def placed(array: np.ndarray, offset: int) -> np.ndarray:
+def placed(array, offset):
     """The same values, ``offset`` elements after an address that 64 divides."""
     step = min(array.dtype.itemsize, 8)
     memory = np.zeros(array.nbytes + offset * step + 64, np.uint8)
@@ -51,6 +51,16 @@ def check(emulated, symbol, workload, sizes=None, *, seed=0, offsets=NONE, **how
     assert np.array_equal(s.as_bytes(operands[3]), want), (bound, offsets)
 
 
+def check_all(workloads, folder, sizes=({},), offsets=(NONE,), knobs=None, **how):
+    """Run a kernel of each workload at sizes and offsets."""
+    emulated, symbols = emulate(workloads, folder, **knobs or {})
+    for symbol, workload in symbols.items():
+        own = [{name: size[name] for name in workload.dim_names} for size in sizes]
+        own = own if workload.dim_names else own[:1]
+        for seed, (size, at) in enumerate(itertools.product(own, offsets)):
+            check(emulated, symbol, workload, size, seed=seed, offsets=at, **how)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", WIDTHS)
 def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
@@ -62,10 +72,8 @@ def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
         for each in itertools.product(extents, repeat=3)
     ]
     unique = {str(access_pattern(workload)): workload for workload in workloads}
-    emulated, symbols = emulate(list(unique.values()), tmp_path)
-    for symbol, workload in symbols.items():
-        for offsets in (NONE, (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (1, 1, 1, 1), (3, 0, 5, 7)):
-            check(emulated, symbol, workload, offsets=offsets)
+    offsets = (NONE, (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (1, 1, 1, 1), (3, 0, 5, 7))
+    check_all(unique.values(), tmp_path, offsets=offsets)
 
 
 @pytest.mark.slow
@@ -77,13 +85,8 @@ def test_named_sizes_around_the_vector_and_the_tile(dtype, tmp_path):
         Workload(["r", "n"], ["r", 1], [], dtype, "multidirectional"),
         Workload(["n"], ["r", "n"], ["r", 1], dtype, "multidirectional"),
     ]
-    emulated, symbols = emulate(workloads, tmp_path, vectors=2)
-    for symbol, workload in symbols.items():
-        for n, rows in itertools.product(AROUND_VECTORS, (1, 3)):
-            sizes = {"n": n, "r": rows}
-            named = {name: sizes[name] for name in workload.dim_names}
-            for offsets in ((0, 0, 0, 0), (0, 0, 0, 1), (2, 1, 1, 1)):
-                check(emulated, symbol, workload, named, seed=n, offsets=offsets)
+    sizes = [{"n": n, "r": rows} for n, rows in itertools.product(AROUND_VECTORS, (1, 3))]
+    check_all(workloads, tmp_path, sizes, (NONE, (0, 0, 0, 1), (2, 1, 1, 1)), {"vectors": 2})
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
@@ -93,9 +96,8 @@ def test_named_rows_of_broken_vectors_select_the_same_bits(dtype, tmp_path):
         Workload(["r", 1], ["r", "n"], ["n"], dtype),
         Workload(["r", "n"], ["r", 1], ["n"], dtype, "multidirectional"),
     ]
-    emulated, symbols = emulate(workloads, tmp_path, vectors=2)
-    for (symbol, workload), n in itertools.product(symbols.items(), (6, 7, 18, 33)):
-        check(emulated, symbol, workload, {"r": 16, "n": n}, seed=n)
+    sizes = [{"r": 16, "n": n} for n in (6, 7, 18, 33)]
+    check_all(workloads, tmp_path, sizes, knobs={"vectors": 2})
 
 
 OFFSETS = (  # whole vectors at each address, then one operand that is not aligned, then several
@@ -115,12 +117,8 @@ OFFSETS = (  # whole vectors at each address, then one operand that is not align
 )
 def test_short_rows_of_named_and_literal_count(inner, tmp_path):
     named, literal = short_rows(inner, ("uint8", "float32", "complex128"))
-    emulated, symbols = emulate([*named, *literal], tmp_path)
-    for symbol, workload in symbols.items():
-        for rows in (0, 1, 3, 16, 65, 200) if workload.dim_names else (None,):
-            sizes = {"r": rows} if rows is not None else {}
-            for offsets in OFFSETS:
-                check(emulated, symbol, workload, sizes, offsets=offsets)
+    sizes = [{"r": rows} for rows in (0, 1, 3, 16, 65, 200)]
+    check_all([*named, *literal], tmp_path, sizes, OFFSETS)
 
 
 @pytest.mark.parametrize("dims", [(40, 64), ("r", "n")])
@@ -145,9 +143,8 @@ def test_rows_that_begin_within_a_vector_select_the_same_bits(tmp_path):
     """Vectors begin where out is aligned, and the other operands may be aligned there, too."""
     of_rows = Workload((40, 1), (40, 64), (40, 64))
     pair = Workload((), (), (99,), "complex128", "multidirectional")
-    emulated, symbols = emulate([of_rows, pair], tmp_path, vectors=1)
-    for (symbol, workload), offset in itertools.product(symbols.items(), (0, 1, 2, 3)):
-        check(emulated, symbol, workload, offsets=(0, offset, offset, offset))
+    offsets = [(0, offset, offset, offset) for offset in range(4)]
+    check_all([of_rows, pair], tmp_path, offsets=offsets, knobs={"vectors": 1})
 
 
 @pytest.mark.slow
@@ -178,9 +175,7 @@ def test_rank_12_with_named_and_unit_axes(tmp_path):
     shape = (2, 1, "a", 1, 3, 1, 1, "b", 1, 2, 1, 5)
     cond = (2, 1, "a", 1, 1, 1, 1, "b", 1, 1, 1, 5)
     workload = Workload(cond, shape, (1,) * 7 + ("b", 1, 1, 1, 1), "int16")
-    emulated, _ = emulate([workload], tmp_path)
-    for a, b in ((1, 1), (4, 3), (1, 9), (0, 3)):
-        check(emulated, "kernel_0", workload, {"a": a, "b": b})
+    check_all([workload], tmp_path, [{"a": a, "b": b} for a, b in ((1, 1), (4, 3), (1, 9), (0, 3))])
 
 
 @pytest.mark.slow
@@ -220,11 +215,7 @@ def test_operands_of_one_element_may_come_by_value(dtype, tmp_path):
         Workload((), (), (), dtype),
         Workload((33, 1), (33, 7), (), dtype),
     ]
-    emulated, symbols = emulate(workloads, tmp_path)
-    for symbol, workload in symbols.items():
-        for seed, offset in itertools.product(range(3), (0, 1)):
-            offsets = (offset,) * 4
-            check(emulated, symbol, workload, seed=seed, offsets=offsets, by_value=True)
+    check_all(workloads, tmp_path, offsets=3 * (NONE, (1, 1, 1, 1)), by_value=True)
 
 
 @pytest.mark.slow
@@ -238,7 +229,7 @@ def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
     ]
     functions = [lowered(w, f"kernel_{k}", vectors=8) for k, w in enumerate(workloads)]
 
-    def edit(source: str) -> str:
+    def edit(source):
         assert "SHORT = 0x7fffffff" in source
         return source.replace("SHORT = 0x7fffffff", "SHORT = 0")
 
@@ -252,7 +243,7 @@ def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
 
 @pytest.mark.parametrize("extent", ["n", 2**31 - 1, 2**31])
 def test_indices_have_64_bits_from_2_to_the_31_elements_on(extent, tmp_path):
-    def edit(source: str) -> str:
+    def edit(source):
         """Record which way is taken, without taking it."""
         for bits in (32, 64):
             call = f"span<K, u{bits}>(loops, operands);"
@@ -357,7 +348,7 @@ def test_masks_in_blocks_are_read_once_and_half_of_each_side(tmp_path):
 def test_harness_notices_what_is_wrong(right, wrong, message, tmp_path):
     workload = Workload((66,), (66,), (66,))
 
-    def edit(source: str) -> str:
+    def edit(source):
         assert right in source
         return source.replace(right, wrong)
 

@@ -1,16 +1,14 @@
 """The emitted C reads where the scheduled definition reads, in every access pattern."""
 
 import ctypes
-from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 
 import pytest
-from tvm import s_tir, tirx
+from tvm import s_tir
 
 from te_select import Workload
-from te_select.backends.cuda.lowering import CudaFunction, lower
-from te_select.operator.access import AccessPattern, access_pattern
+from te_select.backends.cuda.lowering import lower
+from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda.span import prelude
@@ -25,7 +23,7 @@ NAMES = ("a", "b", "c")
 SIZES = dict(zip(NAMES, (5, 2, 33), strict=True))
 
 
-def shapes(dims: tuple[int | str, ...]) -> Iterator[tuple[tuple[int | str, ...], ...]]:
+def shapes(dims):
     """Shapes of cond, then and else for every choice of which operand moves along which dims."""
     movers = [each for each in product((True, False), repeat=3) if any(each)]
     for choice in product(movers, repeat=len(dims)):
@@ -35,7 +33,7 @@ def shapes(dims: tuple[int | str, ...]) -> Iterator[tuple[tuple[int | str, ...],
         )
 
 
-def workloads(named: bool, dtype: str, half: int) -> list[Workload]:
+def workloads(named, dtype, half):
     """A workload for every access pattern of up to two loops, and an eighth of those of three."""
     dims = NAMES if named else EXTENTS
     patterns = [
@@ -47,17 +45,17 @@ def workloads(named: bool, dtype: str, half: int) -> list[Workload]:
     return [*few.values(), *three[eighth::8]]
 
 
-def _of_rank(dims: tuple[int | str, ...], dtype: str) -> Iterator[Workload]:
+def _of_rank(dims, dtype):
     return (Workload(*each, dtype, "multidirectional") for each in shapes(dims))
 
 
-def scheduled(workload: Workload, pattern: AccessPattern) -> tirx.PrimFunc:
+def scheduled(workload, pattern):
     sch = s_tir.Schedule(definition(workload))
     cuda.apply(sch, pattern, None, cuda.default_config(pattern, None))
     return sch.mod["main"]
 
 
-def asking(function: CudaFunction, names: int) -> str:
+def asking(function, names):
     """C++ of the kernel's loops, with a function that returns offsets from a flat index on."""
     loops = function.kernel.partition('extern "C"')[0]
     sizes = ", ".join(f"static_cast<te_select::u64>(sizes[{k}])" for k in range(names))
@@ -82,9 +80,7 @@ extern "C" void offsets_of_{function.symbol}(
     "named",
     [pytest.param(False, id="ints", marks=pytest.mark.slow), pytest.param(True, id="names")],
 )
-def test_emitted_c_reads_where_the_scheduled_definition_reads(
-    named: bool, dtype: str, half: int, tmp_path: Path
-) -> None:
+def test_emitted_c_reads_where_the_scheduled_definition_reads(named, dtype, half, tmp_path):
     cases = {}
     text = prelude()
     for k, workload in enumerate(workloads(named, dtype, half)):

@@ -25,7 +25,7 @@ LOCAL = re.compile(r"\b(LDL|STL)\b")
 compiler = pytest.mark.skipif(find() is None, reason="needs nvcc or NVRTC")
 
 
-def patterns(dtype: str) -> dict[str, Workload]:
+def patterns(dtype):
     """One workload of two loops for every way in which three operands can move along them."""
     shapes = [(1, 1), (ROWS, 1), (1, INNER), (ROWS, INNER)]
     found = {}
@@ -37,7 +37,7 @@ def patterns(dtype: str) -> dict[str, Workload]:
     return found
 
 
-def listings(workloads: list[Workload], arch: str) -> dict[Workload, str]:
+def listings(workloads, arch):
     """The machine code of each kernel, which uses no local memory."""
     functions = [lowered(workload, f"kernel_{k}") for k, workload in enumerate(workloads)]
     cubin = compile_cuda(translation_unit(functions), [arch]).cubins[arch]
@@ -106,13 +106,13 @@ def test_named_odd_and_huge_sizes_use_no_local_memory(workload):
         listings([workload], arch)
 
 
-def listing(workload: Workload) -> str:
+def listing(workload):
     (text,) = listings([workload], "sm_90").values()
     return text
 
 
 @functools.cache
-def small() -> str:
+def small():
     return lowered(Workload((64,), (64,), ())).source
 
 

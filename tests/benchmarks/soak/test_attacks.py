@@ -39,31 +39,43 @@ def found():
     return Found()
 
 
-def assert_clean(found):
-    assert not found.failures
-    assert found.counts
+CLEAN = [  # an attack, its seed and options, and what it counts then
+    *((races, seed, {"pairs": 4}, {"pairs of exports": 4}) for seed in (0, 1)),
+    (kills, 0, {"kills": 6}, 6),
+    (damage, 0, {"damages": 12}, {}),
+    (logs, 0, {"damages": 12}, {}),
+    (readers, 0, {"files": 60}, {}),
+    (timers, 0, {"interrupts": 300}, {}),
+    (forks, 0, {"forks": 3}, {}),
+    (fuzz, 0, {"kernels": 3, "calls": 40}, {}),
+    (sanitized, 2, {"calls": 3000, "kernels": 4}, 3000),
+    (threads, 1, {"calls": 600}, {"calls under ThreadSanitizer": 600}),
+    (where, 0, {"calls": 60}, {"calls": 60}),
+    (cache, 0, {"starts": 3, "kills": 2}, {"entries that were flipped": 50}),
+]
+
+
+@pytest.mark.parametrize(
+    ("attack", "seed", "options", "counts"), CLEAN, ids=lambda each: getattr(each, "__name__", "")
+)
+def test_attack_finds_nothing(found, monkeypatch, attack, seed, options, counts):
+    for setting in ("TE_SELECT_NUM_THREADS", "TE_SELECT_PROFILE"):
+        monkeypatch.setenv(setting, "")  # monkeypatch also restores what fuzz sets
+    attack.attack(seed, found, **options)
+    assert not found.failures and found.counts
+    if isinstance(counts, int):
+        assert sum(found.counts.values()) == counts
+    else:
+        assert counts.items() <= found.counts.items()
 
 
 # ---- files --------------------------------------------------------------------------------------
-
-
-def test_races(found):
-    races.attack(0, found, pairs=4)
-    races.attack(1, found, pairs=4)
-    assert_clean(found)
-    assert found.counts["pairs of exports"] == 8
 
 
 def test_races_find_an_export_in_two_steps(found, monkeypatch):
     monkeypatch.setattr(races, "_export", races._truncate_and_copy)
     races.attack(1, found, pairs=40)
     assert any("exports" in failure for failure in found.failures)
-
-
-def test_kills(found):
-    kills.attack(0, found, kills=6)
-    assert_clean(found)
-    assert sum(found.counts.values()) == 6
 
 
 def test_kills_find_an_export_in_two_steps(found, monkeypatch):
@@ -83,21 +95,11 @@ def test_kills_find_what_is_left_behind(found, monkeypatch):
     assert "the folder holds left, mask.h, mask.json, mask.so" in found.failures[0]
 
 
-def test_damage(found):
-    damage.attack(0, found, damages=12)
-    assert_clean(found)
-
-
 def test_damage_finds_a_library_that_is_run_unchecked(found, monkeypatch, tmp_path):
     intact = te_select.load(stored.write(libraries.pair()[0], tmp_path / "intact.so"))
     monkeypatch.setattr(te_select, "load", lambda _: intact)
     damage.attack(0, found, damages=3)
     assert any("damaged libraries: it was loaded" in failure for failure in found.failures)
-
-
-def test_logs(found):
-    logs.attack(0, found, damages=12)
-    assert_clean(found)
 
 
 def test_logs_find_a_record_with_the_workload_of_another(found, monkeypatch):
@@ -118,11 +120,6 @@ def test_logs_find_a_record_with_the_workload_of_another(found, monkeypatch):
     assert any("another one's workload" in failure for failure in found.failures)
 
 
-def test_readers(found):
-    readers.attack(0, found, files=60)
-    assert_clean(found)
-
-
 @pytest.mark.parametrize("error", [KeyError("id"), te_select.ModelError("two\nlines")])
 def test_readers_find_another_error(found, monkeypatch, error):
     def refuse(path):
@@ -134,11 +131,6 @@ def test_readers_find_another_error(found, monkeypatch, error):
 
 
 # ---- processes ----------------------------------------------------------------------------------
-
-
-def test_timers(found):
-    timers.attack(0, found, interrupts=300)
-    assert_clean(found)
 
 
 @pytest.mark.parametrize(
@@ -159,11 +151,6 @@ def test_timers_find_exceptions_that_are_lost_or_changed(found, monkeypatch, ans
     assert all(message in failure for failure in found.failures)
 
 
-def test_forks(found):
-    forks.attack(0, found, forks=3)
-    assert_clean(found)
-
-
 @pytest.mark.parametrize(
     ("work", "answer"),
     [
@@ -179,13 +166,6 @@ def test_forks_see_what_becomes_of_a_child(work, answer, monkeypatch):
 
 
 # ---- kernels ------------------------------------------------------------------------------------
-
-
-def test_fuzz(found, monkeypatch):
-    for setting in ("TE_SELECT_NUM_THREADS", "TE_SELECT_PROFILE"):
-        monkeypatch.setenv(setting, "")  # monkeypatch also restores what the attack sets
-    fuzz.attack(0, found, kernels=3, calls=40)
-    assert_clean(found)
 
 
 WORKLOAD = te_select.Workload((40,), (40,), (40,))
@@ -240,12 +220,6 @@ def edited(name, old, new, folder):
     return [copy if path == original else path for path in driver.SOURCES]
 
 
-def test_sanitized(found):
-    sanitized.attack(2, found, calls=3000, kernels=4)
-    assert_clean(found)
-    assert sum(found.counts.values()) == 3000
-
-
 @pytest.mark.parametrize(
     ("old", "new", "report"),
     [
@@ -260,12 +234,6 @@ def test_sanitized_finds_planted_faults(found, tmp_path, old, new, report):
     assert report in found.failures[0]
 
 
-def test_threads(found):
-    threads.attack(1, found, calls=600)
-    assert_clean(found)
-    assert found.counts["calls under ThreadSanitizer"] == 600
-
-
 def test_threads_find_a_data_race(found, tmp_path):
     atomic, plain = "atomic_load_explicit(&p->tasks, memory_order_relaxed)", "*(int32_t*)&p->tasks"
     threads.attack(1, found, calls=20_000, sources=edited("pool.c", atomic, plain, tmp_path))
@@ -273,12 +241,6 @@ def test_threads_find_a_data_race(found, tmp_path):
 
 
 # ---- where() ------------------------------------------------------------------------------------
-
-
-def test_where(found):
-    where.attack(0, found, calls=60)
-    assert_clean(found)
-    assert found.counts["calls"] == 60
 
 
 def test_where_finds_a_wrong_bit(found, monkeypatch):
@@ -293,12 +255,6 @@ def test_where_finds_a_wrong_bit(found, monkeypatch):
     monkeypatch.setattr(where.te_select, "where", wrong)
     where.attack(0, found, calls=300)
     assert any("bits differ" in failure for failure in found.failures)
-
-
-def test_cache(found):
-    cache.attack(0, found, starts=3, kills=2)
-    assert_clean(found)
-    assert found.counts["entries that were flipped"] == 50
 
 
 def test_cache_finds_an_entry_that_is_not_checked(found, monkeypatch, tmp_path):

@@ -90,4 +90,4 @@ def test_load_takes_it_with_every_level(path):
 
 def test_a_target_that_is_no_cpu_is_refused():
     with pytest.raises(TargetError, match="is no CPU"):
-        building.build_family(PARTS, "cuda:sm_90").image
+        building.build_family(PARTS, "cuda:sm_90")

@@ -3,15 +3,12 @@
 import errno
 import fcntl
 import os
-import signal
-import sys
 from pathlib import Path
 
 import pytest
 
-from te_select.runtime.artifact import atomic, scratch
+from te_select.runtime.artifact import scratch
 from tests.support.machines import OTHER_USER, needs_users
-from tests.support.programs import ended
 
 LEFT = f".te_select-{'0' * 16}"
 

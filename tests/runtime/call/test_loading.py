@@ -2,7 +2,6 @@
 
 import os
 import platform
-import subprocess
 import tempfile
 
 import numpy as np

@@ -16,7 +16,7 @@ LINE = 64
 PATIENCE = 60  # seconds
 
 
-def run(moves: str, inner: int = 1, length: int = 1, width: int = 4, **how: bool) -> tuple:
+def run(moves, inner=1, length=1, width=4, **how):
     """A span, and the elements of its rows."""
     options = {"streaming": True, "skipping": False, **how}
     return Span(width, *moves, inner, 64, 4 if inner == 1 else 1, **options), inner or length
@@ -45,7 +45,7 @@ SPANS = [
 ]
 
 
-def operand(rng: np.random.Generator, moves: str, shape: tuple[int, int], dtype: str) -> np.ndarray:
+def operand(rng, moves, shape, dtype):
     """Bits of an operand, in an array that broadcasts to the shape."""
     rows, inner = shape
     extents = {"f": (rows, inner), "o": (rows, 1), "i": (1, inner), "s": (1, 1)}[moves]
@@ -53,7 +53,7 @@ def operand(rng: np.random.Generator, moves: str, shape: tuple[int, int], dtype:
 
 
 @pytest.mark.parametrize(("span", "inner"), SPANS, ids=lambda each: getattr(each, "symbol", None))
-def test_output_may_be_one_of_the_sides(span: Span, inner: int, tmp_path) -> None:
+def test_output_may_be_one_of_the_sides(span, inner, tmp_path):
     call = compiled(span_function(span), tuple(SPAN_PARAMETERS.values()), tmp_path)
     rng = np.random.default_rng(inner)
     sides = {"then": span.then, "else_": span.else_}
@@ -98,7 +98,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("span", "part", "name"), KEPT)
-def test_memory_that_stays_is_not_touched(span, part, name, tmp_path) -> None:
+def test_memory_that_stays_is_not_touched(span, part, name, tmp_path):
     call = compiled(span_function(span), tuple(SPAN_PARAMETERS.values()), tmp_path)
     for flag in (SKIP, SKIP | STREAM, SKIP | BACKWARDS):
         done = forks.try_in_child(
@@ -107,7 +107,7 @@ def test_memory_that_stays_is_not_touched(span, part, name, tmp_path) -> None:
         assert done == 0, (flag, "it was read or written" if done < 0 else "other values")
 
 
-def select_around_closed_page(call, span: Span, part: str, flag: int, name: str) -> None:
+def select_around_closed_page(call, span, part, flag, name):
     """Select in place, where the page in the middle of three can be neither read nor written."""
     page, keeps = mmap.PAGESIZE, int(name == "then")
     memory = mmap.mmap(-1, 3 * page)

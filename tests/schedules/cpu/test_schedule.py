@@ -45,16 +45,10 @@ def test_loops_that_the_same_operands_move_along_are_fused():
     assert int(loops[0].extent) == 4 * 5 * 6 * 7
 
 
-def test_small_work_has_no_parallel_loop_and_big_work_has_one():
-    small = scheduled_loops(Workload((1000,), (1000,), (1000,)))
-    big = scheduled_loops(Workload((1 << 22,), (1 << 22,), (1 << 22,)))
-    assert not any(loop.kind == tirx.ForKind.PARALLEL for loop in small)
-    assert [loop.kind == tirx.ForKind.PARALLEL for loop in big] == [True, False]
-
-
-def test_named_size_may_run_in_parallel():
-    loops = scheduled_loops(Workload(["n"], ["n"], ["n"]))
-    assert loops[0].kind == tirx.ForKind.PARALLEL
+@pytest.mark.parametrize(("n", "parallel"), [(1000, [False]), (1 << 22, [True, False])])
+def test_small_work_has_no_parallel_loop_and_big_work_has_one(n, parallel):
+    loops = scheduled_loops(Workload((n,), (n,), (n,)))
+    assert [loop.kind == tirx.ForKind.PARALLEL for loop in loops] == parallel
 
 
 @pytest.mark.parametrize(
@@ -99,23 +93,6 @@ def test_outer_loops_are_fused_until_they_are_enough(rows, extents):
 def test_leaf_that_is_longer_than_a_piece_is_cut(n, loops):
     found = scheduled_loops(Workload((n,), (n,), (n,)), piece=4096)
     assert len(found) == loops
-
-
-def test_same_config_makes_the_same_function():
-    workload = Workload((1, 1, 512, 512), (4, 12, 512, 512), ())
-    first, second = (schedule(workload, V3).func for _ in range(2))
-    assert tvm_ffi.structural_equal(first, second)
-    config = dataclasses.asdict(schedule(workload, V3).config)
-    assert tvm_ffi.structural_equal(first, schedule(workload, V3, None, config).func)
-
-
-def test_element_types_of_one_width_are_one_function():
-    shape = (33, 65)
-    functions = [
-        schedule(Workload(shape, shape, (65,), dtype), V3).func
-        for dtype in ("float32", "int32", "uint32")
-    ]
-    assert all(tvm_ffi.structural_equal(functions[0], other) for other in functions[1:])
 
 
 @pytest.mark.parametrize(
@@ -206,11 +183,6 @@ def test_named_dims_have_functions_for_rows_and_small_calls(shapes, others):
         assert f'"{func.attrs["global_symbol"]}"' in main.script()
 
 
-def test_function_for_small_calls_has_no_parallel_loop():
-    small = lower_kernel(schedule(Workload(["n"], ["n"], ["n"]), V3), "kernel")[1]
-    assert "parallel" not in small.script()
-
-
 def taken(workload, small, **sizes):
     """The name of the function that a call takes."""
     pattern = access_pattern(workload)
@@ -258,31 +230,20 @@ def test_function_for_short_rows_takes_few_of_them_at_a_time():
     assert short.config.rows and not main.config.rows
     fewer = dataclasses.replace(config, piece=64)
     assert cpu.variants(pattern, fewer)[0].config.piece == 64
-
-
-def test_function_for_short_rows_on_one_thread_is_not_cut():
-    pattern = access_pattern(Workload(["n", 1], ["n", "c"], ["n", "c"]))
-    default = cpu.default_config(pattern, V3.tvm)
-    serial = dataclasses.replace(default, bytes_per_thread=0, piece=1 << 30)
+    serial = dataclasses.replace(config, bytes_per_thread=0, piece=1 << 30)
     assert [each.config.piece for each in cpu.variants(pattern, serial)] == [1 << 30] * 2
 
 
 def test_function_for_small_calls_skips_what_pays_for_large():
-    pattern = access_pattern(Workload(["n"], ["n"], ["n"]))
-    small, main = cpu.variants(pattern, cpu.default_config(pattern, V3.tvm))
-    assert (small.config.bytes_per_thread, small.config.stream_from, small.config.skip) == (
-        0,
-        0,
-        False,
-    )
-    assert main.config.bytes_per_thread and main.config.stream_from and main.config.skip
-
-
-def test_config_of_one_thread_needs_no_function_for_small_calls():
     workload = Workload(["n"], ["n"], ["n"])
-    default = cpu.default_config(access_pattern(workload), V3.tvm)
-    config = dataclasses.asdict(dataclasses.replace(default, bytes_per_thread=0))
-    assert len(lower_kernel(schedule(workload, V3, config=config), "kernel")) == 1
+    pattern = access_pattern(workload)
+    default = cpu.default_config(pattern, V3.tvm)
+    small, main = (each.config for each in cpu.variants(pattern, default))
+    assert (small.bytes_per_thread, small.stream_from, small.skip) == (0, 0, False)
+    assert main.bytes_per_thread and main.stream_from and main.skip
+    assert "parallel" not in lower_kernel(schedule(workload, V3), "kernel")[1].script()
+    serial = dataclasses.replace(default, bytes_per_thread=0)
+    assert len(cpu.variants(pattern, serial)) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,6 @@ from te_select.schedules.cpu.span import Span
 from tests.support import golden
 from tests.support.tir_functions import span_function
 
-
-def test_symbol_holds_every_parameter():
-    span = Span(4, "o", "f", "i", 3, 32, 1, streaming=True, skipping=True, end_to_end=True)
-    assert Span.from_symbol(span.symbol) == span
-
-
-@pytest.mark.parametrize(
-    "wrong", ["", "memcpy", "te_select_span_w4_fff_i1_v64", "te_select_span_w4_fxf_i1_v64_u4"]
-)
-def test_other_symbols_are_refused(wrong):
-    with pytest.raises(ValueError, match="not the symbol of a span"):
-        Span.from_symbol(wrong)
-
-
 SPANS = {
     "plain_run": Span(4, "f", "f", "f", 1, 16, 2, streaming=True, skipping=True),
     "one_value_of_cond": Span(4, "s", "f", "s", 1, 16, 1, streaming=False, skipping=False),

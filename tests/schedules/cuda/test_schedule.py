@@ -12,7 +12,6 @@ from te_select.errors import SelectError
 from te_select.operator.access import STAYS, access_pattern
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda import span as spans
-from te_select.schedules.cuda.span import Span
 from te_select.schedules.leaf import ANNOTATION
 from tests.support.cuda_emulation import lowered, scheduled
 
@@ -47,28 +46,12 @@ def span_symbol(workload):
 def test_tiles_are_bound_to_blocks_and_vectors_to_threads(shapes):
     workload = Workload(*shapes)
     tile, thread, vector, lane = loops_of(scheduled(workload))
-    assert [tag(loop) for loop in (tile, thread, vector, lane)] == [
-        "blockIdx.x",
-        "threadIdx.x",
-        None,
-        None,
-    ]
+    tags = ["blockIdx.x", "threadIdx.x", None, None]
+    assert [tag(loop) for loop in (tile, thread, vector, lane)] == tags
     per_tile = int(thread.extent) * int(vector.extent) * int(lane.extent)
     elements = access_pattern(workload).elements
     assert int(tile.extent) == -(-elements // per_tile)
     assert int(lane.extent) * access_pattern(workload).width == 16
-
-
-def test_named_sizes_are_bound_too():
-    tile, thread, *_ = loops_of(scheduled(Workload(["a", 1], ["a", "b"], ["b"])))
-    assert (tag(tile), tag(thread)) == ("blockIdx.x", "threadIdx.x")
-
-
-def test_capped_grid_takes_tile_after_tile():
-    loops = loops_of(scheduled(Workload((BIG,), (BIG,), (BIG,)), max_blocks=1056))
-    assert [tag(loop) for loop in loops] == ["blockIdx.x", "threadIdx.x", None, None, None]
-    assert int(loops[0].extent) == 1056
-    assert "STRIDED = true" in lowered(Workload((BIG,), (BIG,), (BIG,)), max_blocks=1056).kernel
 
 
 def test_grid_is_never_larger_than_cuda_takes():
@@ -134,8 +117,11 @@ def test_output_of_32_mb_or_more_leaves_the_caches_first():
 def test_grid_is_capped_where_it_has_more_tiles_than_that():
     tile = 256 * 4
     for tiles, strided in ((3, False), (4, True)):
-        size = (tiles * tile,)
-        kernel = lowered(Workload(size, size, ()), vectors=1, max_blocks=3)
+        workload = Workload((tiles * tile,), (tiles * tile,), ())
+        loops = loops_of(scheduled(workload, vectors=1, max_blocks=3))
+        assert [tag(loop) for loop in loops[:2]] == ["blockIdx.x", "threadIdx.x"]
+        assert (int(loops[0].extent), len(loops)) == (3, 4 + strided)
+        kernel = lowered(workload, vectors=1, max_blocks=3)
         assert kernel.blocks == "3"
         assert f"STRIDED = {str(strided).lower()};" in kernel.kernel
 
@@ -196,19 +182,6 @@ def test_steps_of_no_compact_operand_are_refused():
             spans.kernel(span, "kernel", pattern, ["n", "m"], (256, 1, False), each)
 
 
-def test_element_types_of_one_width_are_one_kernel():
-    kernels = {
-        lowered(Workload((33, 65), (33, 65), (65,), dtype)).kernel
-        for dtype in ("float32", "int32", "uint32")
-    }
-    assert len(kernels) == 1
-
-
-def test_same_config_makes_the_same_function():
-    workload = Workload((1, 1, 512, 512), (4, 12, 512, 512), ())
-    assert tvm_ffi.structural_equal(scheduled(workload), scheduled(workload))
-
-
 def test_lowered_function_calls_the_span_under_its_bound_loops():
     script = lowered(Workload(["a", 1], ["a", "b"], ["b"])).func.script()
     assert 'T.call_extern("void", "te_select_span_w4_ofi' in script
@@ -233,19 +206,6 @@ def test_kernels_share_one_prelude():
     assert text.count("namespace te_select {") == 2
     assert "#include" not in text
     assert all(function.kernel in text for function in functions)
-
-
-def test_symbol_holds_every_parameter():
-    span = Span(8, "o", "f", "p", streaming=True, skipping=True)
-    assert Span.from_symbol(span.symbol) == span
-
-
-@pytest.mark.parametrize(
-    "wrong", ["", "memcpy", "te_select_span_w4_fxf", "te_select_span_w4_fff_i1"]
-)
-def test_other_symbols_are_refused(wrong):
-    with pytest.raises(ValueError, match="not the symbol of a span"):
-        Span.from_symbol(wrong)
 
 
 @pytest.mark.parametrize(

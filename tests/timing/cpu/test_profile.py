@@ -7,14 +7,7 @@ import pytest
 from te_select.backends.cpu.profile import of_this_machine
 from te_select.runtime.call.cpu.profile import ADVICE, DECISIONS, NEVER, Profile
 from te_select.timing.cpu import profile as module
-from te_select.timing.cpu.profile import (
-    SECOND,
-    Measured,
-    crossover,
-    keep,
-    measure,
-    measure_if_reasoned,
-)
+from te_select.timing.cpu.profile import SECOND, Measured, keep, measure
 from te_select.timing.rounds import Timing
 
 MB = 1 << 20
@@ -52,7 +45,7 @@ def test_threshold_is_found_with_few_sizes(ratios, current, found, most):
         asked.append(size)
         return ratios[SIZES.index(size)]
 
-    assert crossover(ratio, SIZES, current) == pytest.approx(found, rel=0.1)
+    assert module.crossover(ratio, SIZES, current) == pytest.approx(found, rel=0.1)
     assert len(asked) == len(set(asked)) <= most
 
 
@@ -269,7 +262,7 @@ def test_profile_is_measured_if_it_is_only_reasoned(
     monkeypatch.setattr(module, "of_this_machine", lambda: current)
     monkeypatch.setattr(module, "busy_cores", lambda: busy)
     monkeypatch.setattr(module, "measure", lambda _: Measured(dict.fromkeys(DECISIONS, 1), ()))
-    line = measure_if_reasoned()
+    line = module.measure_if_reasoned()
     assert said in line and bool(said) == bool(line)
     assert "\n" not in line
     assert (tmp_path / "file").exists() == ("is kept" in said)

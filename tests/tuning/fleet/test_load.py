@@ -17,7 +17,7 @@ from te_select.tuning.task import Built
 from tests.support.tuning_candidates import candidate
 
 
-def used() -> float:
+def used():
     """CPU seconds of the CPUs that this process may use."""
     cpus = [psutil.cpu_times(percpu=True)[i] for i in os.sched_getaffinity(0)]
     return sum(c.user + c.nice + c.system + c.irq + c.softirq + c.steal for c in cpus)
@@ -38,7 +38,7 @@ def test_probe_counts_what_the_servers_cpus_do(tmp_path, monkeypatch):
 class Probe(dict[str, Any]):
     """The functions of a probe whose server has 4 CPUs; what is asked is written down."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.asked: list[str] = []
         loads = iter(["10.0\n20.0\n5.0\n4\n2\n", "11.0\n24.5\n6.0\n4\n2\n"])
         self["watch"] = lambda _: None
@@ -50,11 +50,11 @@ def test_answer_has_the_load_of_the_server_while_a_job_ran(rounds, monkeypatch):
     probe, remote = Probe(), worker.Worker()
     monkeypatch.setattr(remote, "_probe", probe)
 
-    def timer(_number: int) -> float:
+    def timer(_number):
         probe.asked.append("time")
         return 1.0
 
-    def checked(_path: Path) -> Any:
+    def checked(_path):
         probe.asked.append("check")
         return timer, remote
 
@@ -70,10 +70,10 @@ class Idle(fleet.Server):
 
     answers: Iterator[dict[str, Any]]
 
-    def is_running(self) -> bool:
+    def is_running(self):
         return True
 
-    def measure(self, *_job: object) -> dict[str, Any]:
+    def measure(self, *_job):
         return next(self.answers)
 
 
@@ -83,7 +83,7 @@ def test_watch_on_a_fleet_says_what_the_busiest_server_says(tmp_path, monkeypatc
     measurer._servers = servers = [Idle(tmp_path) for _ in range(2)]
     job = [Built(candidate(), Path("a.so"))]
 
-    def run(server: int, load: Load) -> None:
+    def run(server, load):
         answers = {"seconds": [1.0], "load": list(load)}, {"failure": "it crashed"}
         servers[server].answers = iter(answers)
         for _ in answers:
