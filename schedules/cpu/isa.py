@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from tvm.target import Target, codegen
 
-from te_select.levels import LEVELS, TRIPLES, Level, machine_of
+from te_select.levels import LEVELS, TRIPLES, Level, machine_of, spelt
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,17 +91,9 @@ X86_64 = Isa(
     levels=LEVELS,
     features={
         **{llvm: name for level in LEVELS for llvm, name in level.features.items()},
-        # Of single models.
-        "avx512vbmi": "avx512vbmi",
-        "avx512vbmi2": "avx512_vbmi2",
-        "avx512vpopcntdq": "avx512_vpopcntdq",
-        "avx512bitalg": "avx512_bitalg",
-        "avx512fp16": "avx512_fp16",  # LLVM moves single halves by it
-        "gfni": "gfni",
-        "sse4a": "sse4a",
-        "xop": "xop",
-        "fma4": "fma4",
-        "tbm": "tbm",
+        # Of single models; LLVM moves single halves by the one for them.
+        **spelt("avx512vbmi avx512vbmi2=avx512_vbmi2 avx512vpopcntdq=avx512_vpopcntdq"),
+        **spelt("avx512bitalg=avx512_bitalg avx512fp16=avx512_fp16 gfni sse4a xop fma4 tbm"),
     },
     # LLVM would use them in any code, and nothing tells here whether a CPU has them. Features that
     # are in neither list do what selection does not: multiply, encrypt, convert.
@@ -120,21 +112,10 @@ AARCH64 = Isa(
     # the instructions for rows of 3 to 24 bytes. It was 0.82 to 1.10 for 32 bytes, 0.92 to 1.29
     # for 48, and 1.2 to 1.9 for most longer rows.
     levels=(Level("aarch64", register_bytes=16, vector_bytes=64, in_flight=4, short_row_bytes=40),),
-    features={
-        "neon": "asimd",
-        "fp-armv8": "fp",
-        "lse": "atomics",
-        "crc": "crc32",
-        "rdm": "asimdrdm",
-        "fullfp16": "asimdhp",
-        "dotprod": "asimddp",
-        "rcpc": "lrcpc",
-        "sha3": "sha3",
-        "i8mm": "i8mm",
-        "bf16": "bf16",
-        "cssc": "cssc",
-        "mops": "mops",
-    },
+    features=spelt(
+        "neon=asimd fp-armv8=fp lse=atomics crc=crc32 rdm=asimdrdm fullfp16=asimdhp "
+        "dotprod=asimddp rcpc=lrcpc sha3 i8mm bf16 cssc mops"
+    ),
     # LLVM would use them to make constants only, and a CPU without them could not run the library.
     switched_off=("sve", "sme"),
     # With four vectors in flight, LLVM puts some of 1-byte and 2-byte elements on the stack.
