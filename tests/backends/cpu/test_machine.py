@@ -5,10 +5,12 @@ import dataclasses
 import pytest
 
 from te_select import Workload
-from te_select.backends.cpu import link
+from te_select.backends.cpu import link, machine
 from te_select.backends.targets import resolve
 from te_select.compiler.build import build_scheduled
+from te_select.compiler.family import build_family
 from te_select.compiler.scheduling import schedule
+from te_select.errors import ToolchainError
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from tests.support.machines import on_x86_64
@@ -22,7 +24,8 @@ def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
         Workload(["n"], ["n"], ["n"])
     ]
     entries = []
-    monkeypatch.setattr(link, "link", lambda _object, given, *_: entries.extend(given))
+    monkeypatch.setattr(link, "stub_source", lambda given, *_: entries.extend(given))
+    monkeypatch.setattr(machine, "link_stub", lambda *_: None)
     configs = []
     for k, workload in enumerate(workloads):
         default = cpu.default_config(access_pattern(workload), V3.tvm)
@@ -41,6 +44,20 @@ def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
         (2000, 14, 0, 0, True),
     ]
     assert len({version.symbol for version in versions}) == 3
+
+
+@pytest.mark.parametrize(
+    ("shared", "name"),
+    [
+        (link._SHARED, "TE_SELECT_SKIP"),
+        (link._SHARED, "offsetof(te_select_knobs, skip)"),
+        (link._SHARED_BY_FAMILY, "TE_SELECT_LONG_ROW_BYTES"),
+    ],
+)
+def test_c_half_with_another_number_is_not_linked(shared, name, monkeypatch):
+    monkeypatch.setitem(shared, name, shared[name] + 8)
+    with pytest.raises(ToolchainError, match="assert"):
+        build_family(["w16"], "native")
 
 
 @pytest.mark.parametrize(
