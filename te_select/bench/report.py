@@ -16,7 +16,7 @@ from typing import Any
 from te_select.bench.row import NAMED, OURS, Options, Row
 from te_select.bench.suite import DEFAULT
 from te_select.records.doubt import BUSY
-from te_select.runtime.artifact import atomic, packages
+from te_select.runtime.artifact import atomic
 
 FIGURES = ("ms", "GB/s", "% of roof", "its ms", "times best", "times NumPy", "named")
 LESS_IMPORTANT = ("config", "% of roof", "GB/s", "times NumPy")
@@ -26,7 +26,6 @@ _CSV = (
     *("name", "shapes", "density", "block", "cache", "bytes", "contestant", "rounds"),
     *(*_QUANTILES, "gb_per_s", "share_of_roof", "te_select_times", "problem", "command"),
 )
-_PACKAGES = ("halide", "iree-base-compiler", "iree-base-runtime", "onednn", "onnx", "matplotlib")
 
 
 @dataclass(frozen=True)
@@ -89,9 +88,8 @@ def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
 
 def document(results: Results) -> dict[str, Any]:
     """Everything that was measured, and the machine, as JSON types."""
-    versions = {name: packages.version(name) for name in _PACKAGES}
     return {
-        "machine": {**results.machine, "versions": {**results.machine["versions"], **versions}},
+        "machine": dict(results.machine),
         "device": results.device,
         "busy_cores": results.busy,
         "target": results.options.target,

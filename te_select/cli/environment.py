@@ -23,7 +23,8 @@ _PACKAGES = {
     "triton": ("triton",),
     "nvrtc": ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12"),
     "onnxruntime": ("onnxruntime", "onnxruntime-gpu"),
-    **{name: (name,) for name in ("openvino", "numexpr")},
+    **{name: (name,) for name in ("openvino", "numexpr", "onednn", "halide", "onnx")},
+    **{name: (name,) for name in ("iree-base-compiler", "iree-base-runtime", "matplotlib")},
 }
 _VARIABLES = ("AR", "CC", "OBJCOPY", "OMP_NUM_THREADS", *variables.KNOWN, "TMPDIR")
 

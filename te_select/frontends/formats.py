@@ -33,9 +33,8 @@ class Format:
         Bytes of the largest file that is read.
     begins
         The first bytes of its files, by which a file with another ending is recognized.
-    package, needs
-        The package without which its reader cannot be imported, and how to say so; empty if the
-        reader needs none.
+    package
+        The package without which its reader cannot be imported; empty if it needs none.
     """
 
     suffix: str
@@ -44,7 +43,6 @@ class Format:
     largest: int
     begins: tuple[bytes, ...] = ()
     package: str = ""
-    needs: str = ""
 
     def read(self, file: BinaryIO, *, expand: bool) -> list[ModelNode]:
         """Read an opened file of the format; the rest is as for `te_select.read_model`."""
@@ -52,7 +50,9 @@ class Format:
             try:
                 importlib.import_module(self.package)
             except ModuleNotFoundError as error:
-                raise ToolchainError(f"{self.needs}; pip install 'te-select[models]'") from error
+                raise ToolchainError(
+                    f"{self.title} is read with {self.package}; pip install 'te-select[models]'"
+                ) from error
         nodes: list[ModelNode] = kinds.load(self.reader)(file, expand=expand)
         return nodes
 
@@ -64,7 +64,6 @@ FORMATS = [  # the first is that of a file whose name and bytes tell none
         "te_select.frontends.onnx:read_onnx",
         (1 << 31) - 1,  # the longest message of protobuf
         package="onnx",
-        needs="ONNX files are read with the onnx package",
     ),
     Format(
         ".xml",
@@ -73,7 +72,6 @@ FORMATS = [  # the first is that of a file whose name and bytes tell none
         64 << 20,  # 100,000 layers take as much
         (b"<",),
         package="defusedxml",
-        needs="OpenVINO IR files are read with defusedxml",
     ),
     Format(
         ".json",

@@ -14,9 +14,12 @@ from te_select.frontends.tensors import Dim, Tensor, agree
 from te_select.operator.broadcast import format_shape, shown
 from te_select.operator.node import ModelNode
 from te_select.operator.systems import OPS, TYPE_NAMES
+from te_select.runtime.artifact.fields import check
 
 _NAMES = TYPE_NAMES["onednn"]
 _OPEN = -(2**63)  # DNNL_GRAPH_UNKNOWN_DIM
+_TENSOR = {"id": int, "dtype": str, "shape": [int]}
+_OPERATION = {"kind": str, "attrs?": dict, "inputs?": [_TENSOR], "outputs?": [_TENSOR]}
 
 
 def read_onednn(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
@@ -144,30 +147,15 @@ def _operations(file: BinaryIO) -> list[Mapping[str, Any]]:
     if not isinstance(ops, list):
         raise ModelError('the file is no oneDNN graph: it has no list "graph"')
     for index, op in enumerate(ops):
-        if not isinstance(op, dict) or not isinstance(op.get("kind"), str):
-            raise ModelError(f"graph#{index} is no operation: {shown(op)}")
-        op.setdefault("attrs", {})
-        if not isinstance(op["attrs"], Mapping):
-            raise ModelError(f"graph#{index} has attrs {shown(op['attrs'])}; expected an object")
-        for ports in ("inputs", "outputs"):
-            op.setdefault(ports, [])
-            if not isinstance(op[ports], list) or not all(map(_is_tensor, op[ports])):
-                raise ModelError(
-                    f"graph#{index} has {ports} {shown(op[ports])}; expected tensors with id, "
-                    "dtype and shape"
-                )
+        try:
+            check(op, _OPERATION, "it")
+        except caught(TypeError, RecursionError) as error:
+            raise ModelError(f"graph#{index} is no operation: {error}") from error
+        op.update({"attrs": {}, "inputs": [], "outputs": []} | op)
+        for tensor in (*op["inputs"], *op["outputs"]):
+            if not all(type(dim) is int and (dim >= 0 or dim == _OPEN) for dim in tensor["shape"]):
+                raise ModelError(f"graph#{index} has the tensor {shown(tensor)}; expected sizes")
     return ops
-
-
-def _is_tensor(value: Any) -> bool:
-    if not isinstance(value, Mapping) or type(value.get("id")) is not int:
-        return False
-    shape = value.get("shape")
-    return (
-        isinstance(value.get("dtype"), str)
-        and isinstance(shape, list)
-        and all(type(dim) is int and (dim >= 0 or dim == _OPEN) for dim in shape)
-    )
 
 
 def _makers(ops: Sequence[Mapping[str, Any]]) -> dict[int, int]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from te_select.errors import ArtifactError, SelectError
-from te_select.operator.dtypes import ELEMENT_TYPES, element_type, numpy_dtype
+from te_select.operator.dtypes import ELEMENT_TYPES, element_type
 from te_select.operator.workload import Workload
 from te_select.runtime.call.cuda.device_array import DeviceArray
 from te_select.runtime.call.cuda.driver import CudaError, Memory
@@ -49,7 +49,7 @@ class OnDevice:
         """The library that it was loaded from."""
         return self._kernel.path
 
-    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Array | None = None) -> Array:
+    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Array) -> Array:
         """Copy the operands to the device, select, and copy back the memory that holds ``out``.
 
         Parameters
@@ -57,13 +57,13 @@ class OnDevice:
         cond, then, else_
             NumPy arrays of any layout, or scalars.
         out
-            A compact array, or None for a new one. Its address on the device is the same as here
-            modulo 256 bytes. So are those of the inputs, unless their elements must be aligned.
+            A compact array. Its address on the device is the same as here modulo 256 bytes. So are
+            those of the inputs, unless their elements must be aligned.
 
         Returns
         -------
         array
-            ``out``, or the new array.
+            ``out``.
 
         Raises
         ------
@@ -76,8 +76,6 @@ class OnDevice:
         if _failures:
             raise SelectError(_failures[0])
         try:
-            if out is None:
-                out = self._like(cond, then, else_)
             whole = _whole(out)
             shift = whole.ctypes.data % _ALIGNMENT
             memory = Memory(whole.nbytes + shift)
@@ -97,18 +95,6 @@ class OnDevice:
             _failures.append(f"{self.workload.name} failed on the device: {error}")
             raise SelectError(_failures[0]) from error
         return out
-
-    def _like(self, cond: Any, then: Any, else_: Any) -> Array:
-        """A new output for these inputs, whose shapes the kernel checks."""
-        sizes: dict[str, int] = {}
-        shapes = (self.workload.cond_shape, self.workload.then_shape, self.workload.else_shape)
-        for value, shape in zip((cond, then, else_), shapes, strict=True):
-            for dim, extent in zip(shape, np.shape(value), strict=False):
-                if isinstance(dim, str):
-                    sizes.setdefault(dim, extent)
-        out_shape = self.workload.out_shape
-        extents = (sizes.get(dim, 0) if isinstance(dim, str) else dim for dim in out_shape)
-        return np.empty(tuple(extents), numpy_dtype(self.workload.dtype))
 
     def _placed(self, value: Any) -> Any:
         """An array on the device; a scalar as it is, and an array of rank 0 at an odd address.

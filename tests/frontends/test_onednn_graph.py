@@ -70,10 +70,10 @@ def test_mode_is_the_rule_of_the_workload(tmp_path, mode, shapes):
         ([made("Abs", (1, [4]), (2, [4])), made("Abs", (2, [4]), (1, [4]))], "cycle"),
         ([made("Abs", (1, [4]), (2, [4]))] * 2, "is made by"),
         ([{"kind": 3}], "no operation"),
-        ([op("Abs", [tensor(1, [-4])], [])], "expected tensors"),
-        ([op("Abs", [tensor(1, [True])], [])], "expected tensors"),
-        ([op("Abs", [tensor("x", [4])], [])], "expected tensors"),
-        ([{"kind": "Abs", "attrs": 7}], "expected an object"),
+        ([op("Abs", [tensor(1, [-4])], [])], "expected sizes"),
+        ([op("Abs", [tensor(1, [True])], [])], "expected sizes"),
+        ([op("Abs", [tensor("x", [4])], [])], "id is 'x', expected a int"),
+        ([{"kind": "Abs", "attrs": 7}], "attrs is 7, expected a dict"),
     ],
 )  # fmt: skip
 def test_graph_that_contradicts_itself_is_one_clear_line(tmp_path, ops, said):

@@ -29,7 +29,12 @@ def test_kernel_that_fails_on_the_device_fails_its_checks() -> None:
         fake.fake_fail(b"cuMemAlloc_v2", 700)  # the driver refuses all that follows
         other = OnDevice(cuda_standin.kernel(Workload((3,), (3,), ())))
         with pytest.raises(SelectError, match=f"{WORKLOAD.name} failed on the device"):
-            other(np.ones(3, np.bool_), np.ones(3, np.float32), np.float32(0))
+            other(
+                np.ones(3, np.bool_),
+                np.ones(3, np.float32),
+                np.float32(0),
+                out=np.empty(3, np.float32),
+            )
 
 
 def test_device_without_memory_cannot_run_a_kernel() -> None:
@@ -46,6 +51,8 @@ def test_operands_of_rank_0_are_checked_by_value_and_by_address() -> None:
         memory = np.zeros(9, np.uint8)
         for offset in (0, 1):
             number = memory[offset : offset + 4].view(np.float32).reshape(())
-            kernel(np.ones(5, np.bool_), np.ones(5, np.float32), number)
+            kernel(
+                np.ones(5, np.bool_), np.ones(5, np.float32), number, out=np.empty(5, np.float32)
+            )
             ways.add(fake.fake_last().contents.pointers[2] is None)
     assert ways == {False, True}

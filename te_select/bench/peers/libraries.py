@@ -91,20 +91,15 @@ class Torch(Peer):
     @staticmethod
     def tensors(operands: Any) -> list[Any]:
         """Cond, then, else and out as torch tensors over the same memory."""
-        return torch_tensors(operands)
-
-
-def torch_tensors(operands: Operands) -> list[Any]:
-    """Cond, then, else and out as torch tensors over the same memory."""
-    torch = load("torch")
-    kind = getattr(torch, operands.workload.dtype)
-    cond, then, else_ = operands.aligned()
-    tensors = [torch.from_numpy(cond)]
-    for array in (then, else_, operands.out):
-        # NumPy cannot hand over bfloat16 and float8 themselves, nor 0-d views of another type.
-        flat = array.reshape(-1).view(np.uint8)
-        tensors.append(torch.from_numpy(flat).view(kind).reshape(array.shape))
-    return tensors
+        torch = load("torch")
+        kind = getattr(torch, operands.workload.dtype)
+        cond, then, else_ = operands.aligned()
+        tensors = [torch.from_numpy(cond)]
+        for array in (then, else_, operands.out):
+            # NumPy cannot hand over bfloat16 and float8 themselves, nor 0-d views of another type.
+            flat = array.reshape(-1).view(np.uint8)
+            tensors.append(torch.from_numpy(flat).view(kind).reshape(array.shape))
+        return tensors
 
 
 def _bind(function: Any, *arguments: Any) -> Call:

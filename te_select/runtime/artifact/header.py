@@ -6,21 +6,12 @@ import hashlib
 
 from te_select.operator import family
 from te_select.operator.broadcast import Shape, format_shape
+from te_select.operator.dtypes import element_type
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.c import FOLDER
 
 _MARK = b"/* Kernels of te-select"
-_C_TYPES = {  # where C has no such type, one of its width; the others are intN_t and uintN_t
-    "bool": "uint8_t",
-    "float16": "uint16_t",
-    "bfloat16": "uint16_t",
-    "float32": "float",
-    "float64": "double",
-    "float8_e4m3fn": "uint8_t",
-    "float8_e5m2": "uint8_t",
-    "complex64": "float",
-    "complex128": "double",
-}
+_C_TYPES = {"float32": "float", "float64": "double", "complex64": "float", "complex128": "double"}
 _RULES = {
     "none": "none, all shapes are equal",
     "numpy": "numpy, then with else_, and cond to their result; shapes are aligned right",
@@ -119,7 +110,7 @@ def _function(record: KernelRecord, stream: str, served: list[str]) -> str:
     """The declaration of one function, below what it computes, and its other names."""
     workload = record.workload
     rule = _RULES[workload.auto_broadcast].format(axis=workload.axis)
-    element = _C_TYPES.get(workload.dtype, f"{workload.dtype}_t")
+    element = _C_TYPES.get(workload.dtype) or _as_bits(workload.dtype)
     parameters = [
         "const uint8_t* cond",
         *(f"const {element}* {operand}" for operand in ("then", "else_")),
@@ -144,10 +135,15 @@ def _function(record: KernelRecord, stream: str, served: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _as_bits(dtype: str) -> str:
+    """The C type of integers, or an unsigned one of the same width."""
+    return f"{dtype}_t" if "int" in dtype else f"uint{element_type(dtype).bits}_t"
+
+
 def _operand(dtype: str, shape: Shape) -> str:
     how = ""
-    if _C_TYPES.get(dtype, "").startswith("uint") and dtype != "bool":
-        how = " (its bits)"
-    elif dtype.startswith("complex"):
+    if dtype.startswith("complex"):
         how = " (real and imaginary part)"
+    elif "float" in dtype and dtype not in _C_TYPES:
+        how = " (its bits)"
     return f"{dtype}{how} {format_shape(shape) if shape else 'scalar, one element'}"

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def test_verify_of_the_command_line_runs_on_the_device(library, tmp_path):
 def test_arrays_of_any_layout_are_taken_to_the_device(tmp_path):
     with emulating(tmp_path):
         kernel = te_select.compile(WORKLOADS[0], TARGET)
-        on_device = with_numpy(kernel)
+        on_device = partial(with_numpy(kernel), out=np.empty(4099, np.float32))
         rng = np.random.default_rng(0)
         cond = rng.integers(0, 2, 4099).astype(bool)
         sides = rng.random((4099, 2), np.float32)
