@@ -29,6 +29,7 @@ _COLUMNS = (
     "name", "cond_shape", "then_shape", "else_shape", "out_shape", "dtype", "status",
     "cond_producer", "bytes_per_call",
 )  # fmt: skip
+_OF_MANIFEST = ("target", "versions", "components", "models", "kernels", "nodes")
 Sbom = Annotated[bool, typer.Option("--sbom", help="A bill of materials, as CycloneDX JSON.")]
 Load = Annotated[bool, typer.Option("--load", help="Load the library: its code runs.")]
 
@@ -116,15 +117,9 @@ def _show_model(path: Path, size: list[str] | None, expand: bool, as_json: bool)
 
 def _of_library(path: Path) -> dict[str, Any]:
     manifest = read_manifest(path, check=False)
-    return {
-        "path": path,
-        "target": manifest["target"],
-        "versions": manifest["versions"],
-        "components": manifest.get("components", []),
-        "models": manifest.get("models", []),
-        "kernels": [describe(entry, manifest["target"]) for entry in manifest["kernels"]],
-        "nodes": manifest.get("nodes", []),
-    }
+    kernels = [describe(entry, manifest["target"]) for entry in manifest["kernels"]]
+    said = {name: manifest.get(name, []) for name in _OF_MANIFEST}
+    return {"path": path, **said, "kernels": kernels}
 
 
 def _of_workload(

@@ -9,6 +9,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from te_select import TargetError, Workload
+from te_select.compiler import export as module
 from te_select.errors import ArgumentError
 from te_select.relax import UseSelect, UseUnfusedSelect, report
 from te_select.relax.passes import export as passes_export
