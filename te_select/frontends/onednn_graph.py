@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 from te_select.errors import ModelError, caught
-from te_select.frontends.graphs import in_order
-from te_select.frontends.names import named
+from te_select.frontends.graphs import in_order, named
 from te_select.frontends.status import Site, model_node
 from te_select.frontends.tensors import Dim, Tensor, agree
 from te_select.operator.broadcast import format_shape, shown

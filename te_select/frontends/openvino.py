@@ -13,8 +13,7 @@ from itertools import chain
 from typing import BinaryIO
 
 from te_select.errors import ModelError, caught
-from te_select.frontends.graphs import in_order, words
-from te_select.frontends.names import named
+from te_select.frontends.graphs import in_order, named, words
 from te_select.frontends.openvino_document import Layer, Net, Port, read_document
 from te_select.frontends.status import Site, model_node
 from te_select.frontends.tensors import Dims, Tensor, agree

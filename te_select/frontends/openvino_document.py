@@ -13,7 +13,8 @@ from te_select.errors import ModelError, caught
 
 _DEEPEST = 32  # nested bodies
 _MOST_TAGS = 8 * _DEEPEST  # nested tags
-MOST_ELEMENTS = 4_000_000  # 100,000 layers have 2 million
+_MOST_LAYERS = 100_000
+_MOST_ELEMENTS = 40 * _MOST_LAYERS
 
 
 @dataclass(slots=True)
@@ -91,13 +92,14 @@ def read_document(file: BinaryIO) -> Net:
     path: list[Any] = []  # what is read now, inside of all that is around it
     nets: list[Net] = []  # the main one, and then those around what is read now
     bodies: dict[Any, Net] = {}
-    count = 0
+    elements = layers = 0
     try:
         for event, element in iterparse(file, ("start", "end"), forbid_dtd=True):
             if event == "start":
-                count += 1
                 path.append(element)
-                _check(path, nets, count)
+                elements += 1
+                layers += element.tag == "layer"
+                _check(path, len(nets), elements, layers)
                 if _is_net(path):
                     nets.append(Net())
             else:
@@ -122,16 +124,18 @@ def _is_net(path: Sequence[Any]) -> bool:
     return len(path) == 1 or (path[-2].tag == "layer" and path[-1].tag.endswith("body"))
 
 
-def _check(path: Sequence[Any], nets: Sequence[Net], count: int) -> None:
+def _check(path: Sequence[Any], nets: int, elements: int, layers: int) -> None:
     """Refuse what no IR has, before memory is taken for it."""
     if path[0].tag != "net":
         raise ModelError(f"the XML holds <{path[0].tag}>; expected an OpenVINO IR's <net>")
     if len(path) > _MOST_TAGS:
         raise ModelError(f"elements lie in each other more than {_MOST_TAGS} deep")
-    if len(nets) > _DEEPEST:
+    if nets > _DEEPEST:
         raise ModelError(f"bodies lie in each other more than {_DEEPEST} deep")
-    if count > MOST_ELEMENTS:
-        raise ModelError(f"the file has more than {MOST_ELEMENTS} elements")
+    if elements > _MOST_ELEMENTS or layers > _MOST_LAYERS:
+        raise ModelError(
+            f"the file has more than {_MOST_LAYERS} layers, or {_MOST_ELEMENTS} elements"
+        )
 
 
 def _add_layer(net: Net, element: Any, bodies: dict[Any, Net]) -> None:

@@ -1,4 +1,4 @@
-from te_select.frontends.names import identifier, named
+from te_select.frontends.graphs import identifier, named
 from te_select.operator.workload import Workload
 
 

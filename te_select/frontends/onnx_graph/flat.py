@@ -25,8 +25,7 @@ from onnx import (
 )
 
 from te_select.errors import ModelError
-from te_select.frontends.graphs import in_order, words
-from te_select.frontends.names import named
+from te_select.frontends.graphs import in_order, named, words
 from te_select.frontends.onnx_graph.nodes import (
     bodies,
     is_default,
