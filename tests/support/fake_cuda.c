@@ -228,15 +228,17 @@ int cuStreamSynchronize(void* stream) {
   return depth ? 0 : INVALID_CONTEXT;
 }
 
-int cuCtxSynchronize(void) {
-  ++waits;
-  return depth ? 0 : INVALID_CONTEXT;
+int cuCtxSynchronize(void) { return cuStreamSynchronize(NULL); }
+
+/* A stream or an event; of a graph the number of its nodes. */
+static int make(void** made, int nodes) {
+  *made = calloc(1, sizeof(struct timespec));
+  *(int*)*made = nodes;
+  return 0;
 }
 
 int cuStreamCreate(void** stream, unsigned flags) {
-  if (!depth) return INVALID_CONTEXT;
-  *stream = malloc(1);
-  return 0;
+  return depth ? make(stream, 0) : INVALID_CONTEXT;
 }
 
 int cuStreamBeginCapture_v2(void* stream, int mode) {
@@ -248,10 +250,7 @@ int cuStreamBeginCapture_v2(void* stream, int mode) {
 
 int cuStreamEndCapture(void* stream, void** graph) {
   capturing = NULL;
-  int* nodes = malloc(sizeof(int));
-  *nodes = captured;
-  *graph = nodes;
-  return 0;
+  return make(graph, captured);
 }
 
 int cuGraphGetNodes(void* graph, void** nodes, size_t* count) {
@@ -260,10 +259,7 @@ int cuGraphGetNodes(void* graph, void** nodes, size_t* count) {
 }
 
 int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long flags) {
-  int* nodes = malloc(sizeof(int));
-  *nodes = *(int*)graph;
-  *executable = nodes;
-  return 0;
+  return make(executable, *(int*)graph);
 }
 
 int cuGraphLaunch(void* executable, void* stream) {
@@ -277,10 +273,7 @@ int cuGraphDestroy(void* graph) {
   return 0;
 }
 
-int cuGraphExecDestroy(void* executable) {
-  free(executable);
-  return 0;
-}
+int cuGraphExecDestroy(void* executable) { return cuGraphDestroy(executable); }
 
 int cuMemAlloc_v2(uint64_t* address, size_t size) {
   FAIL_IF_ASKED;
@@ -333,15 +326,9 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void* stream) 
   return 0;
 }
 
-int cuEventCreate(void** event, unsigned flags) {
-  *event = malloc(sizeof(struct timespec));
-  return 0;
-}
+int cuEventCreate(void** event, unsigned flags) { return make(event, 0); }
 
-int cuEventRecord(void* event, void* stream) {
-  clock_gettime(CLOCK_MONOTONIC, event);
-  return 0;
-}
+int cuEventRecord(void* event, void* stream) { return clock_gettime(CLOCK_MONOTONIC, event); }
 
 int cuEventSynchronize(void* event) { return 0; }
 

@@ -6,20 +6,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from te_select import Workload
-from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 
-CARRIER = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 AWKWARD_EXTENTS = (1, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129)
-
-
-def numpy_dtype(name: str) -> np.dtype:
-    """The NumPy or ml_dtypes type of an element type name."""
-    try:
-        return np.dtype(name)
-    except TypeError:
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, name))
 
 
 @st.composite

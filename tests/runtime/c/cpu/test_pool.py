@@ -38,11 +38,6 @@ def test_every_task_is_done_once(pool, tasks, threads):
         assert pool.try_once(tasks, threads, fails, 0, 0) == 0
 
 
-def test_many_jobs_one_after_another(pool):
-    for k in range(500):
-        assert pool.try_once(1 + k % 37, 2 + k % 2, 0, 0, 0) == 0
-
-
 def test_calls_at_once_do_not_mix(pool):
     """ctypes releases the interpreter's lock, so the calls run at the same time."""
     with ThreadPoolExecutor(8) as callers:
@@ -189,13 +184,6 @@ def test_two_libraries_share_one_pool(path, tmp_path):
         assert len(os.listdir("/proc/self/task")) == before + 2
     """
     c_half.run(path, code)
-
-
-def test_process_ends_though_helpers_sleep(path):
-    code = """
-        assert pool.try_once(64, 8, 0, 0, 0) == 0
-    """
-    c_half.run(path, code, timeout=20)
 
 
 AFFINITY = """

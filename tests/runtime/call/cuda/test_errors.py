@@ -149,33 +149,20 @@ def test_library_loads_without_a_driver_and_its_call_says_so(tmp_path):
         import sys
         sys.modules["tvm"] = None
         import numpy as np, te_select
+        from tests.support.hand_made import CUDA, HandMade
         kernel = te_select.load({str(path)!r})
-        class OnCuda:
-            def __init__(self, array):
-                self.array = array
-            def __dlpack_device__(self):
-                return 2, 0
-            def __dlpack__(self, **options):
-                import ctypes, tvm_ffi
-                from te_select.runtime.call import dlpack
-                capsule = self.array.__dlpack__()
-                tensor = dlpack.DLTensor.from_address(dlpack._get_pointer(capsule, b"dltensor"))
-                tensor.device_type = 2
-                return capsule
-        arrays = [np.ones((3, 5), bool), *(np.ones((3, 5), "f4") for _ in range(3))]
-        try:
-            kernel(*map(OnCuda, arrays[:3]), out=OnCuda(arrays[3]))
-        except te_select.ArtifactError as error:
-            print(error)
-        try:
-            kernel(*map(OnCuda, arrays[:3]))
-        except te_select.ArgumentError as error:
-            print(error)
+        *inputs, out = [HandMade(np.ones((3, 5), t), device=CUDA) for t in ("?", "f4", "f4", "f4")]
+        for given in (dict(out=out), dict()):
+            try:
+                kernel(*inputs, **given)
+            except te_select.SelectError as error:
+                print(type(error).__name__, error)
     """
     if cuda_standin.real_driver() and not cuda_standin.fake_library.cache_info().currsize:
         pytest.skip("a real NVIDIA driver is installed")
     without, unallocated = python(script).splitlines()
-    assert "no NVIDIA driver" in without and "libcuda.so.1" in without
+    assert without.startswith("ArtifactError") and "no NVIDIA driver" in without
+    assert "libcuda.so.1" in without and unallocated.startswith("ArgumentError")
     assert "cannot be allocated: there is no NVIDIA driver" in unallocated
 
 
