@@ -612,21 +612,21 @@ _LOOPS = (
 
 def _walks() -> Iterator[Case]:
     """Loops of every kind: runs, rows and tiles, with any operand laid out in any way."""
-    for k, (loops, dtype) in enumerate(itertools.product(_LOOPS, ("u1", "f4", "c16"))):
-        for j, (how, change) in enumerate(_TURNED.items()):
-            odd = NAMES[(k + j) % 4]
+    every = itertools.product(enumerate(_LOOPS), enumerate(_TURNED.items()), range(3))
+    for (k, loops), (j, (how, change)), i in every:
+        dtype, odd = ("u1", "u2", "f4", "f8", "c16")[(k + j + i) % 5], NAMES[(k + j + i) % 4]
 
-            def make(
-                loops: Any = loops, dtype: str = dtype, odd: str = odd, change: Any = change
-            ) -> Operands:
-                shapes = (*loops, np.broadcast_shapes(*loops))
-                given = {
-                    name: bits(shape, np.dtype(dtype if name != "cond" else "?"), number)
-                    for number, (name, shape) in enumerate(zip(NAMES, shapes, strict=True))
-                }
-                return given | {odd: change(given[odd])}
+        def make(
+            loops: Any = loops, dtype: str = dtype, odd: str = odd, change: Any = change
+        ) -> Operands:
+            shapes = (*loops, np.broadcast_shapes(*loops))
+            given = {
+                name: bits(shape, np.dtype(dtype if name != "cond" else "?"), number)
+                for number, (name, shape) in enumerate(zip(NAMES, shapes, strict=True))
+            }
+            return given | {odd: change(given[odd])}
 
-            yield Case(f"{loops[0]}, {loops[1]}, {loops[2]} of {dtype}, {odd} {how}", None, make)
+        yield Case(f"{loops[0]}, {loops[1]}, {loops[2]} of {dtype}, {odd} {how}", None, make)
     for dtype, number in (("u1", 255), ("i1", -128), ("f8", -0.0), ("f4", 3), ("?", True)):
         yield Case(f"{number} as {dtype}", None, _with_number(dtype, number), "number", "x")
     for dtype, number in (("u1", -1), ("u1", 256), ("i1", 128), ("?", 2), ("c8", 1), ("i4", 1.0)):

@@ -1,4 +1,7 @@
-"""The C half and the stubs that are written for it: no compiler warns of any of it."""
+"""The C half and the stubs that are written for it: no compiler warns of any of it.
+
+No frame of theirs has more than 8 KB: threads may have stacks of 32 KB.
+"""
 
 import sysconfig
 from pathlib import Path
@@ -16,6 +19,7 @@ from tests.support.c_half import RUNTIME, WARNINGS
 from tests.support.programs import output
 
 PACKAGE = RUNTIME.parent
+SMALL = ("-Wframe-larger-than=8192", "-Wvla", "-Walloca")
 WORKLOADS = [Workload(("n", 3), ("n", 3), ()), Workload((), (4,), (4,), "complex128")]
 LEVELS = [link.Level("x86-64-v2", ("ssse3", "popcnt")), link.Level("x86-64-v3", ("avx2",))]
 
@@ -24,7 +28,17 @@ def compile_strictly(folder, *sources):
     outside = (*libinfo.include_paths(), np.get_include(), sysconfig.get_paths()["include"])
     own = sorted({path.parent for path in RUNTIME.rglob("*.h")})
     command = (
-        *(*c_compiler(), "-std=gnu11", "-O2", "-fPIC", "-fopenmp", *WARNINGS, "-Werror", "-S"),
+        *(
+            *c_compiler(),
+            "-std=gnu11",
+            "-O2",
+            "-fPIC",
+            "-fopenmp",
+            *WARNINGS,
+            *SMALL,
+            "-Werror",
+            "-S",
+        ),
         *(f"-I{path}" for path in own),
         *(f"-isystem{path}" for path in outside),
         *map(str, sources),
@@ -62,8 +76,15 @@ def test_stub_for_cuda_compiles_without_a_warning(tmp_path):
     compile_strictly(tmp_path, "stub.c")
 
 
-@pytest.mark.parametrize("fault", ["int a; long long b = 1; a = b;", "int a = 1; { int a = 2; }"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "void f(void) { int a; long long b = 1; a = b; }",
+        "void f(void) { int a = 1; { int a = 2; } }",
+        "void g(char*); void f(void) { char a[8193]; g(a); }",
+    ],
+)
 def test_warning_is_an_error(tmp_path, fault):
-    (tmp_path / "faulty.c").write_text(f"void f(void) {{ {fault} }}\n")
+    (tmp_path / "faulty.c").write_text(f"{fault}\n")
     with pytest.raises(AssertionError, match=r"\[-Werror="):
         compile_strictly(tmp_path, Path("faulty.c"))

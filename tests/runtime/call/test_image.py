@@ -1,6 +1,7 @@
 """Images: loaded from the bytes that were checked, one for each content."""
 
 import os
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -30,16 +31,20 @@ def swapped(tmp_path_factory):
     return build([W], path, edit=lambda text: text.replace("j->c[at[0]] ?", "!j->c[at[0]]?"))
 
 
+START = """
+import os, sys, threading
+import numpy as np
+from te_select.runtime.call import image, loading
+args = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
+"""
+
+
 def alone(code, *args, **environment):
     paths = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
-    return python(code, *args, env=paths, **environment).splitlines()
+    return python(START + textwrap.dedent(code), *args, env=paths, **environment).splitlines()
 
 
 LOADING = """
-    import os, sys
-    import numpy as np
-    from te_select.runtime.call import loading
-    args = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
     kernels = [loading.load(sys.argv[1]) for _ in range(3)]
     assert all((k(*args) == args[0]).all() for k in kernels)
     maps = open("/proc/self/maps").read()
@@ -89,8 +94,6 @@ def test_what_was_read_runs_though_the_file_is_replaced(built, swapped, tmp_path
 
 def test_image_cannot_be_written_any_more(built):
     code = """
-        import os, sys
-        from te_select.runtime.call import loading
         loading.load(sys.argv[1])
         for handle in range(3, 64):
             place = f"/proc/self/fd/{handle}"
@@ -133,10 +136,6 @@ def test_one_content_is_one_image(built, tmp_path):
 def test_reused_descriptors_do_not_bring_back_an_old_image(built, swapped):
     """Descriptors that somebody closed: new memory has the number, and so the path, of the old."""
     code = """
-        import os, sys
-        import numpy as np
-        from te_select.runtime.call import loading
-        args = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
         first = loading.load(sys.argv[1])
         os.closerange(3, 256)
         second = loading.load(sys.argv[2])
@@ -148,13 +147,9 @@ def test_reused_descriptors_do_not_bring_back_an_old_image(built, swapped):
 
 def test_without_executable_memory_a_copy_is_loaded(built, monkeypatch):
     code = """
-        import os, sys
-        import numpy as np
         def refused(*_):
             raise PermissionError(1, "not here")
         os.memfd_create = refused
-        from te_select.runtime.call import loading
-        args = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
         print((loading.load(sys.argv[1])(*args) == args[0]).all())
     """
     assert alone(code, built) == ["True"]
@@ -162,10 +157,6 @@ def test_without_executable_memory_a_copy_is_loaded(built, monkeypatch):
 
 def test_threads_and_a_forked_child_load_at_once(built, tmp_path):
     code = """
-        import os, sys, threading
-        import numpy as np
-        from te_select.runtime.call import loading, image
-        args = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
         results = []
         threads = [
             threading.Thread(target=lambda: results.append(loading.load(sys.argv[1])(*args)))

@@ -14,24 +14,6 @@ def copy(tmp_path_factory):
         yield made.copy
 
 
-@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "c16"])
-@pytest.mark.parametrize("seed", range(5))
-def test_every_element_is_copied(copy, dtype, seed):
-    rng = np.random.default_rng(seed)
-    item = np.dtype(dtype).itemsize
-    m, n = (int(k) for k in rng.integers(1, 40, 2))
-    whole = rng.integers(0, 256, 16 * m * n * item, np.uint8).view(dtype).reshape(4 * m, 4 * n)
-    steps = rng.choice([1, 2, -1, -3], 2)
-    given = whole[:: steps[0], :: steps[1]][:m, :n]
-    for made in (
-        np.zeros((m, n), dtype),
-        np.zeros((n, m), dtype).T,
-        np.zeros((2 * m, 3 * n), dtype)[::2, ::3],
-    ):
-        copy(made.ctypes.data, *made.strides, given.ctypes.data, *given.strides, m, n, item)
-        assert made.tobytes() == given.tobytes()
-
-
 @pytest.mark.parametrize(("row", "col"), [(100, 2), (2, 100), (-100, 2), (2, -100), (-2, 100)])
 def test_elements_that_lie_near_are_copied_one_by_one(copy, row, col):
     """The second element of the row is copied over the second of the column, before it or after."""
