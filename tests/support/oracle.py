@@ -25,6 +25,7 @@ from te_select.operator.dtypes import ELEMENT_TYPES, element_type
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import c_name
 from te_select.runtime.call import image, loading
+from te_select.runtime.call.cuda.device_array import DeviceArray
 from tests.support import operands as random
 from tests.support.hand_made import CPU, CUDA, READ_ONLY, HandMade
 from tests.support.runtime_standin import build, manifest
@@ -182,16 +183,39 @@ def _handed(array: Any, device: int) -> HandMade:
     return HandMade(array, strides=steps, device=device, dtype=code, flags=flags)
 
 
-def _by_plain_function(library: Any, workload: Workload, given: Operands, *more: Any) -> None:
-    operands = (given[name] for name in NAMES)
-    pointers = (a.tensor.data if isinstance(a, HandMade) else a.ctypes.data for a in operands)
-    sizes = dict(_sizes(workload, given)) if workload.dim_names else {}
-    extents = (ctypes.c_int64(sizes[name]) for name in workload.dim_names)
-    opened = code(library)
+def call_plain(
+    opened: ctypes.CDLL,
+    workload: Workload,
+    *operands: Any,
+    sizes: Iterable[int] = (),
+    more: Iterable[Any] = (),
+) -> tuple[int, str]:
+    """Call the plain C function of a kernel; its status, and the last error without its name."""
     opened.te_select_error.restype = ctypes.c_char_p
-    status = opened[c_name(workload)](*map(ctypes.c_void_p, pointers), *extents, *more)
+    pointers = (ctypes.c_void_p(_address(operand)) for operand in operands)
+    status = opened[c_name(workload)](*pointers, *map(ctypes.c_int64, sizes), *more)
+    return status, opened.te_select_error().decode().removeprefix(f"{workload.name}: ")
+
+
+def _address(operand: Any) -> Any:
+    if isinstance(operand, np.ndarray):
+        return operand.ctypes.data
+    if isinstance(operand, HandMade):
+        return operand.tensor.data
+    return operand.memory.address if isinstance(operand, DeviceArray) else operand
+
+
+def _by_plain_function(library: Any, workload: Workload, given: Operands, *more: Any) -> None:
+    sizes = dict(_sizes(workload, given)) if workload.dim_names else {}
+    status, message = call_plain(
+        code(library),
+        workload,
+        *(given[name] for name in NAMES),
+        sizes=[sizes[name] for name in workload.dim_names],
+        more=more,
+    )
     if status:
-        raise {1: ValueError, 2: RuntimeError}[status](opened.te_select_error().decode())
+        raise {1: ValueError, 2: RuntimeError}[status](message)
 
 
 def _sizes(workload: Workload, given: Operands) -> Iterator[tuple[str, int]]:

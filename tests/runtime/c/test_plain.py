@@ -8,6 +8,7 @@ import pytest
 
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import c_name
+from tests.support.oracle import call_plain as call
 from tests.support.programs import python
 from tests.support.runtime_standin import build, manifest
 
@@ -25,19 +26,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def library(path):
-    opened = ctypes.CDLL(str(path))
-    opened.te_select_error.restype = ctypes.c_char_p
-    return opened
-
-
-def call(library, workload, *operands, sizes=()):
-    """The status, and the message without the kernel's name."""
-    pointers = [
-        ctypes.c_void_p(a.ctypes.data if isinstance(a, np.ndarray) else a) for a in operands
-    ]
-    function = library[c_name(workload)]
-    status = function(*pointers, *(ctypes.c_int64(size) for size in sizes))
-    return status, library.te_select_error().decode().removeprefix(f"{workload.name}: ")
+    return ctypes.CDLL(str(path))
 
 
 def arrays():
@@ -89,7 +78,6 @@ def test_error_does_not_wait_for_the_next_call_through_tvm_ffi(path, library):
 def test_kernel_that_fails_cannot_run(tmp_path):
     made = build([SAME], tmp_path / "x.so", status=7, described=manifest([SAME], plain=True))
     opened = ctypes.CDLL(str(made))
-    opened.te_select_error.restype = ctypes.c_char_p
     assert call(opened, SAME, *arrays()) == (CANNOT_RUN, "the kernel failed")
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.manifest import c_name
 from tests.support import cuda_standin
 from tests.support.cuda_standin import fake_driver, on_device, read, running
+from tests.support.oracle import call_plain
 
 OK, INVALID, CANNOT_RUN = 0, 1, 2
 W = Workload(("n", 4), ("n", 4), ())
@@ -17,22 +17,11 @@ W = Workload(("n", 4), ("n", 4), ())
 @pytest.fixture
 def library(tmp_path):
     """A library that no device has seen."""
-    opened = ctypes.CDLL(str(cuda_standin.build([W], tmp_path / "lib.so", plain=True)))
-    opened.te_select_error.restype = ctypes.c_char_p
-    return opened
+    return ctypes.CDLL(str(cuda_standin.build([W], tmp_path / "lib.so", plain=True)))
 
 
-def call(library, workload, *operands, sizes=(), stream=0):
-    pointers = [ctypes.c_void_p(address(operand)) for operand in operands]
-    extents = (ctypes.c_int64(size) for size in sizes)
-    status = library[c_name(workload)](*pointers, *extents, ctypes.c_void_p(stream))
-    return status, library.te_select_error().decode().removeprefix(f"{workload.name}: ")
-
-
-def address(operand):
-    if isinstance(operand, np.ndarray):
-        return operand.ctypes.data
-    return operand if operand is None or isinstance(operand, int) else operand.memory.address
+def call(library, *operands, sizes=(3,), stream=0):
+    return call_plain(library, W, *operands, sizes=sizes, more=[ctypes.c_void_p(stream)])
 
 
 def arrays():
@@ -44,7 +33,7 @@ def test_kernel_runs_on_the_stream_and_the_device_of_the_memory(library):
     with running(W) as fake:
         fake.fake_device(90)
         cond, then, else_, out = (on_device(array, device=1) for array in arrays())
-        assert call(library, W, cond, then, else_, out, sizes=(3,), stream=0x5000)[0] == OK
+        assert call(library, cond, then, else_, out, stream=0x5000)[0] == OK
         launch = fake.fake_last().contents
         assert (launch.device, launch.stream) == (1, 0x5000)
         expected = np.where(*arrays()[:3])
@@ -55,7 +44,7 @@ def test_input_of_one_element_may_be_in_memory_of_the_cpu(library):
     with running(W):
         cond, then, else_, out = arrays()
         moved = on_device(cond), on_device(then), else_, on_device(out)
-        assert call(library, W, *moved, sizes=(3,))[0] == OK
+        assert call(library, *moved)[0] == OK
         assert read(moved[3]).tobytes() == np.where(cond, then, else_).tobytes()
 
 
@@ -64,7 +53,7 @@ def test_memory_of_the_cpu_is_refused_and_not_touched(library, which):
     with running(W) as fake:
         operands = [on_device(array) for array in arrays()]
         operands[which] = arrays()[which]
-        status, message = call(library, W, *operands, sizes=(3,))
+        status, message = call(library, *operands)
         assert status == INVALID
         assert message.endswith("is on DLPack device (1,0); expected memory of a CUDA device")
         assert fake.fake_launches() == 0
@@ -73,23 +62,23 @@ def test_memory_of_the_cpu_is_refused_and_not_touched(library, which):
 def test_two_devices_are_refused(library):
     with fake_driver(90, 90):
         cond, then, else_, out = (on_device(a, device=k % 2) for k, a in enumerate(arrays()))
-        status, message = call(library, W, cond, then, else_, out, sizes=(3,))
+        status, message = call(library, cond, then, else_, out)
         assert status == INVALID
         assert message == "cond is on CUDA device 0 and out on 1; expected one device"
 
 
 def test_no_element_needs_no_driver(library):
     with fake_driver():
-        assert call(library, W, None, None, None, None, sizes=(0,))[0] == INVALID  # else_
+        assert call(library, None, None, None, None, sizes=(0,))[0] == INVALID  # else_
     with fake_driver(90):
         else_ = np.array(-1, "f4")
-        assert call(library, W, None, None, else_, None, sizes=(0,))[0] == OK
+        assert call(library, None, None, else_, None, sizes=(0,))[0] == OK
 
 
 def test_machine_without_a_device_is_a_status(library):
     cuda_standin.fake_library()
     with fake_driver():
-        status, message = call(library, W, *arrays(), sizes=(3,))
+        status, message = call(library, *arrays())
     assert status == CANNOT_RUN
     assert message.startswith("the driver does not start: CUDA error 100, CUDA_ERROR_NO_DEVICE")
 
@@ -99,5 +88,5 @@ def test_failure_of_the_driver_is_a_status(library, failing):
     with running(W) as fake:
         operands = [on_device(array) for array in arrays()]
         fake.fake_fail(failing.encode(), 700)
-        status, message = call(library, W, *operands, sizes=(3,))
+        status, message = call(library, *operands)
     assert status == CANNOT_RUN and "CUDA error 700" in message
