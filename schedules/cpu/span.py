@@ -24,9 +24,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# That an iteration takes of short rows; a group is ``lanes`` rows. Two, stored one by one or in one
-# batch, were 0.98x to 1.02x as fast: 8192 and 65536 rows of 2 to 8 elements, arrays at 40 random
-# places (Emerald Rapids). At one place alone they seemed up to 1.3x as fast.
+# Unroll factor of short rows, in groups of ``lanes`` rows. Two, stored one by one or in one batch,
+# ran at 0.98x to 1.02x: 8192 and 65536 rows of 2 to 8 elements, arrays at 40 random places (Emerald
+# Rapids). At one place alone they seemed to gain up to 1.3x.
 GROUPS_OF_ROWS = 1
 BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
 _FLAGS = {

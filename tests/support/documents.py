@@ -12,7 +12,8 @@ A comment in front of a block says if and how it is run; readers do not see it:
     Only in the test that pastes the README's commands into a shell.
 ``<!-- from: FILE -->``
     Never. Its lines stand in that file, in their order, and other tests run the file. In place of
-    a file it may name a command of te-select; what follows two spaces and # in a line is ours.
+    a file it may name a command of te-select, whose output the block shows. There ``...`` stands
+    for what is left out, and what follows two spaces and # in a line is ours.
 ``<!-- not run: REASON -->``
     Never. Commands of te-select in it are parsed.
 ``<!-- given`` and lines of Python ``-->``
