@@ -9,10 +9,8 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from te_select import TargetError, Workload
-from te_select.compiler import export as module
 from te_select.errors import ArgumentError
-from te_select.relax import UseSelect, UseUnfusedSelect, report
-from te_select.relax.passes import export as passes_export
+from te_select.relax import UseSelect, UseUnfusedSelect, passes, report
 from te_select.relax.passes import kernel_target
 from tests.support.programs import python
 from tests.support.relax_models import TARGET, expected, operands, run, where_module
@@ -124,13 +122,13 @@ def test_wanted_decides_place_by_place():
 @pytest.fixture
 def exported(monkeypatch):
     """What the passes ask of `export`: how many workloads, target, logs and options."""
-    asked = []
+    asked, original = [], passes.export
 
     def export(workloads, path, target, tuning_logs, **options):
         asked.append((len(workloads), target, tuning_logs, options))
-        return passes_export(workloads, path, target, tuning_logs, **options)
+        return original(workloads, path, target, tuning_logs, **options)
 
-    monkeypatch.setattr("te_select.relax.passes.export", export)
+    monkeypatch.setattr(passes, "export", export)
     return asked
 
 
