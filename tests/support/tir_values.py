@@ -7,7 +7,8 @@ from typing import Any
 import tvm_ffi
 from tvm import ir, s_tir, tirx
 
-from te_select.backends.select_leaf import leaves, operands_of
+from te_select.backends.select_leaf import operands_of
+from te_select.schedules.leaf import leaves
 
 _OPERATORS = {
     tirx.Add: "+",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,8 @@ New = tuple[Any, Callable[[], Any]]
 """A tensor, and what makes the caller's result of it once it is filled."""
 
 
-class Operand(NamedTuple):
+@dataclass(slots=True)
+class Operand:
     """An operand, and the form in which the compiled code takes it.
 
     Parameters

@@ -32,7 +32,8 @@ from te_select.runtime.call.device import (
 )
 
 BOOL = ELEMENT_TYPES["bool"]
-_SCALAR_TYPES = (bool, int, float, complex)
+_SCALARS = (bool, int, float, complex, np.generic)
+_OF_NUMPY = (np.ndarray, *_SCALARS)
 
 
 def prepared(
@@ -108,7 +109,7 @@ def _given_output(
 
 def is_scalar(value: Any) -> bool:
     """Whether a value is a Python or NumPy scalar."""
-    return isinstance(value, (*_SCALAR_TYPES, np.generic))
+    return isinstance(value, _SCALARS)
 
 
 def describe(
@@ -146,10 +147,9 @@ def describe(
     """
     if device is not HOST and name != "out" and not shape and _is_on_host(value):
         device = HOST  # its value goes with the launch
-    torch = sys.modules.get("torch")
-    if device is HOST and isinstance(value, (np.ndarray, np.generic, *_SCALAR_TYPES)):
+    if device is HOST and isinstance(value, _OF_NUMPY):
         found = _of_numpy(value, name, expected, shape)
-    elif torch is not None and isinstance(value, torch.Tensor):
+    elif (torch := sys.modules.get("torch")) is not None and isinstance(value, torch.Tensor):
         found = _of_torch(value, name, expected, device)
     elif hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         found = _of_dlpack(value, name, expected, device)
@@ -158,7 +158,8 @@ def describe(
     _check_shape(found.shape, name, shape, sizes)
     if found.address == 0 and 0 not in found.shape:
         raise ArgumentError(f"{name} has no memory (a null data pointer); expected a real tensor")
-    return Operand(device.taken(found, value, name, expected.width), *found[1:])
+    found.value = device.taken(found, value, name, expected.width)
+    return found
 
 
 def _refuse(value: Any, name: str, device: Device) -> NoReturn:
@@ -228,14 +229,15 @@ def _of_numpy(value: Any, name: str, expected: ElementType, shape: Shape) -> Ope
     """A NumPy array, or a scalar of NumPy or Python."""
     if not isinstance(value, (np.ndarray, np.generic)):
         value = _of_number(value, name, expected, shape)
-    # An import of numpy.ma here could lose an exception of a signal handler.
-    elif isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())):
-        raise ArgumentError(
-            f"{name} is a masked array, whose mask a kernel would ignore; use np.ma.where, or pass "
-            f"{name}.filled() or {name}.data"
-        )
-    elif isinstance(value, np.generic) and not shape:
-        _check_number(value, name, expected)
+    elif type(value) is not np.ndarray:
+        # An import of numpy.ma here could lose an exception of a signal handler.
+        if isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())):
+            raise ArgumentError(
+                f"{name} is a masked array, whose mask a kernel would ignore; use np.ma.where, or "
+                f"pass {name}.filled() or {name}.data"
+            )
+        if isinstance(value, np.generic) and not shape:
+            _check_number(value, name, expected)
     array = np.asarray(value)
     found = _numpy_element(array.dtype)
     if found is None and not array.dtype.isnative:

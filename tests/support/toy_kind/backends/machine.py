@@ -7,12 +7,13 @@ from typing import Any
 
 from te_select.backends.c_compiler import CHECKS, HostHalf, link_stub
 from te_select.backends.scheduled import Scheduled, symbol
-from te_select.backends.select_leaf import block_of, leaves, steps_of
+from te_select.backends.select_leaf import block_of, steps_of
 from te_select.backends.stub import exported_functions, shape_tables, signature
 from te_select.backends.targets import ResolvedTarget
 from te_select.operator.access import STAYS, Step, access_pattern
 from te_select.runtime.artifact.fields import Component
 from te_select.runtime.artifact.manifest import Manifest
+from te_select.schedules.leaf import leaves
 
 RUNTIME = Path(__file__).parents[1] / "runtime"
 TOY = HostHalf((*CHECKS, str(RUNTIME / "host_toy.c")), ())
