@@ -52,11 +52,6 @@ def prepared(
     device
         Where the kernel runs.
 
-    Returns
-    -------
-    tuple
-        The inputs, and where the kernel writes.
-
     Raises
     ------
     DTypeError, ArgumentError
