@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,14 +32,14 @@ def test_of_a_skipped_module():
 """
 
 
-def run(folder: Path, *words: str, **variables: str) -> str:
+def run(folder, *words, **variables):
     disabled = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = ended(sys.executable, *words, cwd=folder, env=disabled, **variables)
     return done.stdout + done.stderr
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Path:
+def suite(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_some.py").write_text(SUITE)
     (tmp_path / "tests" / "test_module.py").write_text(MODULE)
@@ -51,7 +50,7 @@ PYTEST = ("-m", "pytest", "-p", "xdist", "-n", "1", "-rA", "-q")
 
 
 @pytest.mark.slow
-def test_second_round_runs_what_the_first_has_skipped(suite: Path) -> None:
+def test_second_round_runs_what_the_first_has_skipped(suite):
     assert "1 passed, 4 skipped" in run(suite, *PYTEST, "--junit-xml=first.xml")
     listed = run(suite, str(SKIPPED), "first.xml")
     (suite / "skipped").write_text(listed)
@@ -59,17 +58,17 @@ def test_second_round_runs_what_the_first_has_skipped(suite: Path) -> None:
     assert "4 passed" in second and "test_needs_nothing" not in second
 
 
-def test_nothing_skipped_is_an_error(suite: Path) -> None:
+def test_nothing_skipped_is_an_error(suite):
     run(suite, *PYTEST, "--junit-xml=first.xml", MORE="1")
     assert "names no skipped test" in run(suite, str(SKIPPED), "first.xml")
 
 
 @pytest.fixture
-def weighed(tmp_path: Path) -> Callable[..., str]:
+def weighed(tmp_path):
     """Weigh a checkout of these files, with room for two lines in each part."""
     pytest.importorskip("tomllib", reason="Python 3.11 lints")
 
-    def weigh(**files: str) -> str:
+    def weigh(**files):
         parts = ("product-python", "product-c", "tests", "around")
         budget = "".join(f"{part} = 2\n" for part in parts)
         (tmp_path / "pyproject.toml").write_text(f"[tool.te-select.weight]\n{budget}")
@@ -83,20 +82,20 @@ def weighed(tmp_path: Path) -> Callable[..., str]:
     return weigh
 
 
-def test_docstrings_comments_and_blanks_weigh_nothing(weighed: Callable[..., str]) -> None:
+def test_docstrings_comments_and_blanks_weigh_nothing(weighed):
     python = '"""What it is.\n\nMore."""\n# why\n\nx = 1\n\ndef f():\n    """One."""\n'
     said = weighed(a_py=python, a_h="/* two\nlines */\nint x; // why\n\nint y;\n")
     assert "product-python: 2 lines of 2" in said and "product-c: 2 lines of 2" in said
     assert "too heavy" not in said
 
 
-def test_one_line_too_many_is_refused(weighed: Callable[..., str]) -> None:
+def test_one_line_too_many_is_refused(weighed):
     assert "too heavy: product-python;" in weighed(a_py="x = 1\ny = (\n    2)\n")
 
 
-def test_source_of_any_ending_counts(weighed: Callable[..., str]) -> None:
+def test_source_of_any_ending_counts(weighed):
     assert "product-c: 2 lines of 2" in weighed(b_cpp="int x;\n", c_sh="# why\n\nmake\n")
 
 
-def test_file_of_no_known_ending_is_refused(weighed: Callable[..., str]) -> None:
+def test_file_of_no_known_ending_is_refused(weighed):
     assert "c.rs: is .rs source?" in weighed(c_rs="fn f() {}\n")

@@ -1,7 +1,6 @@
 """Warnings of te_select, where they point; and what names say that are gone."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,7 @@ import te_select
 from tests.support.programs import ended
 
 
-def warned(folder: Path, text: str, *options: str) -> str:
+def warned(folder, text, *options):
     """What a script says first, in a process of its own, where the cache cannot be written."""
     script = folder / "caller.py"
     script.write_text(text)
@@ -19,7 +18,7 @@ def warned(folder: Path, text: str, *options: str) -> str:
     return done.stderr.splitlines()[0].removeprefix(f"{script}:")
 
 
-def test_warning_points_at_the_line_that_called_te_select(tmp_path: Path) -> None:
+def test_warning_points_at_the_line_that_called_te_select(tmp_path):
     first = warned(
         tmp_path,
         "import te_select\nw = te_select.Workload((4,), (4,), ())\n\n"
@@ -36,19 +35,19 @@ def test_warning_points_at_the_line_that_called_te_select(tmp_path: Path) -> Non
         ("onnx_reference", "run the model in ONNX Runtime, with te_select.onnxruntime"),
     ],
 )
-def test_a_removed_name_says_what_to_use_instead(name: str, instead: str) -> None:
+def test_a_removed_name_says_what_to_use_instead(name, instead):
     with pytest.raises(AttributeError) as error:
         getattr(te_select, name)
     assert str(error.value) == f"te_select.{name} was removed in 0.3: {instead}"
     assert name not in dir(te_select) and not hasattr(te_select, name)
 
 
-def test_a_removed_module_says_what_to_use_instead() -> None:
+def test_a_removed_module_says_what_to_use_instead():
     with pytest.raises(ImportError, match=r"te_select\.jax was removed in 0.3: call jax.numpy"):
         __import__("te_select.jax")
 
 
-def test_warning_made_an_error_is_shown_and_the_call_goes_on(tmp_path: Path) -> None:
+def test_warning_made_an_error_is_shown_and_the_call_goes_on(tmp_path):
     text = (
         "import numpy as np, te_select\ncond, x = np.arange(6) % 2 == 0, np.arange(6.0)\n"
         "assert (te_select.where(cond, x, 0) == np.where(cond, x, 0)).all()\n"

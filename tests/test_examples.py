@@ -30,25 +30,25 @@ def test_no_folder_beside_a_script_is_taken_for_a_package():
         ]
 
 
-def without_pythonpath() -> dict[str, str]:
+def without_pythonpath():
     """The environment without what hides optional packages from a test's processes."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
-def needs(*programs: str) -> None:
+def needs(*programs):
     """Skip where a program is missing."""
     if missing := [name for name in programs if shutil.which(name) is None]:
         pytest.skip(f"no {' and no '.join(missing)}")
 
 
-def test_demo_verifies_the_causal_mask_in_a_process_without_tvm() -> None:
+def test_demo_verifies_the_causal_mask_in_a_process_without_tvm():
     out = run(sys.executable, EXAMPLES / "python/demo.py")
     assert "bit for bit" in out
     assert "tvm: no" in out
 
 
 @pytest.mark.parametrize("ending", [".so", pytest.param(".a", marks=pytest.mark.slow)])
-def test_c_program_selects_the_causal_mask(tmp_path: Path, ending: str) -> None:
+def test_c_program_selects_the_causal_mask(tmp_path, ending):
     needs("cc")
     run(*TE_SELECT, "compile", *MASK, "--static", "-o", tmp_path / "attention.so")
     options = [f"-I{tmp_path}", f"-L{tmp_path}", f"-l:attention{ending}", f"-Wl,-rpath,{tmp_path}"]
@@ -60,7 +60,7 @@ def test_c_program_selects_the_causal_mask(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [".so", ".a"])
-def test_cmake_builds_the_cpp_program(tmp_path: Path, ending: str) -> None:
+def test_cmake_builds_the_cpp_program(tmp_path, ending):
     needs("cmake", "c++")
     run(*TE_SELECT, "compile", *ROWS, "--static", "-o", tmp_path / "rows.so")
     library = f"-DLIBRARY={tmp_path / 'rows'}{ending}"
@@ -69,12 +69,12 @@ def test_cmake_builds_the_cpp_program(tmp_path: Path, ending: str) -> None:
     assert run(tmp_path / "cpp" / "main") == "32 elements selected from C++\n"
 
 
-def test_cpp_program_runs_an_exported_kernel_through_tvm_ffi(tmp_path: Path) -> None:
+def test_cpp_program_runs_an_exported_kernel_through_tvm_ffi(tmp_path):
     needs("c++")
     workload = te_select.Workload((4, 1), (4, 8), (), "float32")
     library = te_select.compile(workload).export(tmp_path / "small.so")
 
-    def config(flag: str) -> list[str]:
+    def config(flag):
         return run(sys.executable, "-m", "tvm_ffi.config", flag).split()
 
     program = tmp_path / "main"
@@ -87,7 +87,7 @@ def test_cpp_program_runs_an_exported_kernel_through_tvm_ffi(tmp_path: Path) -> 
     assert run(program, library) == "32 elements selected from C++\n"
 
 
-def test_library_is_an_operator_of_pytorch(tmp_path: Path) -> None:
+def test_library_is_an_operator_of_pytorch(tmp_path):
     if importlib.util.find_spec("torch") is None:
         pytest.skip("no torch")
     workload = te_select.Workload((1, 1, 128, 128), ("batch", 12, 128, 128), ())
@@ -97,7 +97,7 @@ def test_library_is_an_operator_of_pytorch(tmp_path: Path) -> None:
     assert out == "589824 elements selected in PyTorch\n"
 
 
-def test_c_program_selects_any_shapes_on_threads_of_openmp(tmp_path: Path) -> None:
+def test_c_program_selects_any_shapes_on_threads_of_openmp(tmp_path):
     needs("cc")
     source, library = EXAMPLES / "c" / "any_shapes.c", where_in_c(tmp_path)
     for name in ("operand_order.h", "cpu/where_call.h"):
@@ -109,7 +109,7 @@ def test_c_program_selects_any_shapes_on_threads_of_openmp(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_onnx_runtime_runs_an_attention_block_with_our_where(every_kernel: Path) -> None:
+def test_onnx_runtime_runs_an_attention_block_with_our_where(every_kernel):
     pytest.importorskip("onnxruntime", minversion="1.24")
     pytest.importorskip("onnx")
     env = {**without_pythonpath(), "TE_SELECT_CACHE_DIR": str(every_kernel.parent)}
@@ -117,7 +117,7 @@ def test_onnx_runtime_runs_an_attention_block_with_our_where(every_kernel: Path)
     assert out.endswith("equal bits; te-select was called 2 times\n")
 
 
-def test_cpp_program_runs_a_model_with_our_where(tmp_path: Path) -> None:
+def test_cpp_program_runs_a_model_with_our_where(tmp_path):
     needs("c++")
     if not (there := os.environ.get("ONNXRUNTIME_HOME")):
         pytest.skip("ONNXRUNTIME_HOME is not set")
@@ -133,7 +133,7 @@ def test_cpp_program_runs_a_model_with_our_where(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("script", ["torch/attention.py"])
-def test_script_without_its_files_says_how_it_is_called(script: str) -> None:
+def test_script_without_its_files_says_how_it_is_called(script):
     done = ended(sys.executable, EXAMPLES / script, env=without_pythonpath())
     assert done.returncode == 1
     assert f"python examples/{script} " in done.stderr or "pip install" in done.stderr
@@ -141,7 +141,7 @@ def test_script_without_its_files_says_how_it_is_called(script: str) -> None:
 
 
 @pytest.mark.parametrize("folder", ["c", "cpp", "torch", "onnxruntime"])
-def test_examples_are_short(folder: str) -> None:
+def test_examples_are_short(folder):
     for file in (EXAMPLES / folder).iterdir():
         if file.is_file():
             code = [line for line in file.read_text().splitlines() if line.strip()]

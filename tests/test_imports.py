@@ -47,6 +47,6 @@ for package in sys.argv[1:]:
 
 
 @pytest.mark.slow
-def test_modules_are_imported_without_each_package() -> None:
+def test_modules_are_imported_without_each_package():
     said = python(IMPORT_ALL, *OPTIONAL, cwd=ROOT, PYTHONPATH=str(ROOT))  # torch is not hidden
     assert said.splitlines() == [f"without {package}" for package in OPTIONAL]

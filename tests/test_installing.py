@@ -1,7 +1,6 @@
 """An installation from the sources: without a compiler, and Python that is started beside them."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +13,7 @@ MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 @pytest.fixture(scope="module")
-def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clone(tmp_path_factory):
     """The sources, in which nothing is built."""
     folder = tmp_path_factory.mktemp("clone")
     for name in ("LICENSE", "README.md", "pyproject.toml", "setup.py"):
@@ -24,12 +23,12 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def python(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def python(folder, *words, **variables):
     return ended(sys.executable, *words, cwd=folder, **variables)
 
 
 @pytest.mark.slow
-def test_without_a_compiler_one_line_names_the_wheel(clone: Path, tmp_path: Path) -> None:
+def test_without_a_compiler_one_line_names_the_wheel(clone, tmp_path):
     words = ("-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir")
     done = python(clone, *words, str(tmp_path), ".", CC="/nonexistent")
     assert done.returncode == 1
@@ -42,7 +41,7 @@ def test_without_a_compiler_one_line_names_the_wheel(clone: Path, tmp_path: Path
 @pytest.mark.parametrize(
     "use", ["te_select.where(True, 1, 2)", "te_select.compile(te_select.Workload((4,), (4,), ()))"]
 )
-def test_python_in_a_clone_says_that_nothing_is_built_there(clone: Path, use: str) -> None:
+def test_python_in_a_clone_says_that_nothing_is_built_there(clone, use):
     done = python(clone, "-c", f"import te_select\n{use}", PYTHONPATH="")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
@@ -51,6 +50,6 @@ def test_python_in_a_clone_says_that_nothing_is_built_there(clone: Path, use: st
     )
 
 
-def test_levels_are_read_of_sources_in_which_nothing_is_built(clone: Path) -> None:
+def test_levels_are_read_of_sources_in_which_nothing_is_built(clone):
     done = python(clone, "-c", "from te_select.levels import *; print(ABOVE_BASELINE)")
     assert done.returncode == 0 and "x86-64-v3" in done.stdout, done.stderr

@@ -22,7 +22,7 @@ ONE_PER_WIDTH = ("uint8", "float16", "float32", "float64", "complex128")
 AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257)
 
 
-def check(kernel: te_select.Kernel, workload: Workload, seed: int = 0) -> None:
+def check(kernel, workload, seed=0):
     operands = s.operands(np.random.default_rng(seed), workload)
     out = kernel(*operands)
     assert out.shape == workload.out_shape

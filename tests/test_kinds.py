@@ -3,9 +3,7 @@
 import ast
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,16 +29,14 @@ PATTERNS = [
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> kinds.Kind:
+def toy(monkeypatch):
     monkeypatch.setitem(kinds.KINDS, TOY.name, TOY)
     return TOY
 
 
 @pytest.mark.usefixtures("toy")
 @pytest.mark.parametrize("workload", PATTERNS, ids=str)
-def test_made_up_kind_compiles_exports_loads_and_selects(
-    workload: Workload, tmp_path: Path
-) -> None:
+def test_made_up_kind_compiles_exports_loads_and_selects(workload, tmp_path):
     compiled = te_select.compile(workload, "toy", tuning_logs=False)
     assert (compiled.kind, compiled.target, dict(compiled.config)) == ("toy", "toy", {"unroll": 4})
     path = compiled.export(tmp_path / "kernel.so")
@@ -54,7 +50,7 @@ def test_made_up_kind_compiles_exports_loads_and_selects(
 
 
 @pytest.mark.usefixtures("toy")
-def test_many_workloads_of_a_made_up_kind_are_one_library(tmp_path: Path) -> None:
+def test_many_workloads_of_a_made_up_kind_are_one_library(tmp_path):
     library = te_select.load(te_select.export(PATTERNS, tmp_path / "many.so", "toy"))
     assert isinstance(library, te_select.Library)
     assert set(library) == {workload.name for workload in PATTERNS}
@@ -64,14 +60,14 @@ def test_many_workloads_of_a_made_up_kind_are_one_library(tmp_path: Path) -> Non
     assert np.array_equal(out, np.where(cond, then, else_))
 
 
-def shown(*args: str | Path) -> Any:
+def shown(*args):
     result = run(*args)
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 @pytest.mark.usefixtures("toy")
-def test_verbs_know_a_made_up_kind(tmp_path: Path) -> None:
+def test_verbs_know_a_made_up_kind(tmp_path):
     flags = ["--cond", "4,1", "--then", "4,5", "--else", ""]
     path = tmp_path / "toy_mask.so"
     shown("compile", *flags, "--target", "toy", "-o", path)
@@ -83,7 +79,7 @@ def test_verbs_know_a_made_up_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_made_up_kind_is_resolved_listed_and_searched() -> None:
+def test_made_up_kind_is_resolved_listed_and_searched():
     assert resolve({"kind": "c"}).kind == "toy"
     with pytest.raises(
         te_select.TargetError, match=r"expected native.*cuda.*toy.*did you mean toy"
@@ -94,9 +90,7 @@ def test_made_up_kind_is_resolved_listed_and_searched() -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_library_that_needs_what_this_machine_lacks_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_library_that_needs_what_this_machine_lacks_is_refused(tmp_path, monkeypatch):
     path = te_select.export(PATTERNS[:1], tmp_path / "other.so", "toy")
     other = {"little": "big", "big": "little"}[sys.byteorder]
     monkeypatch.setattr(sys, "byteorder", other)
@@ -104,9 +98,7 @@ def test_library_that_needs_what_this_machine_lacks_is_refused(
         te_select.load(path)
 
 
-def test_library_of_a_kind_that_is_not_there_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_library_of_a_kind_that_is_not_there_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setitem(kinds.KINDS, TOY.name, TOY)
         path = te_select.export(PATTERNS[:1], tmp_path / "gone.so", "toy")
@@ -132,14 +124,14 @@ OF_ONE_KIND = {  # what there is for one kind only
 }
 
 
-def dotted_paths() -> Iterator[str]:
+def dotted_paths():
     """What the records name."""
     for kind in kinds.KINDS.values():
         values = vars(kind).values()
         yield from (v for v in values if isinstance(v, str) and v.startswith("te_select."))
 
 
-def neutral_modules() -> Iterator[Path]:
+def neutral_modules():
     """The modules that belong to no kind, neither by a folder nor by a record."""
     named = {path.partition(":")[0] for path in dotted_paths()}
     for path in (*(ROOT / "te_select").rglob("*.py"), *(ROOT / "schedules").rglob("*.py")):
@@ -153,7 +145,7 @@ def neutral_modules() -> Iterator[Path]:
             yield path
 
 
-def names_of_kinds(tree: ast.AST) -> Iterator[str]:
+def names_of_kinds(tree):
     """Words of a module that name a kind, and imports of what belongs to one."""
     words = {word for kind in kinds.KINDS.values() for word in (kind.name, kind.tvm_kind)}
     for node in ast.walk(tree):
@@ -165,7 +157,7 @@ def names_of_kinds(tree: ast.AST) -> Iterator[str]:
                 yield from (f"import of {word}" for word in imported & set(kinds.KINDS))
 
 
-def test_no_other_module_names_a_kind() -> None:
+def test_no_other_module_names_a_kind():
     found = set()
     for path in neutral_modules():
         place = path.relative_to(ROOT).as_posix()
@@ -173,7 +165,7 @@ def test_no_other_module_names_a_kind() -> None:
     assert found == {*FOREIGN, *OF_ONE_KIND}
 
 
-def test_table_of_kinds_imports_nothing_of_ours_and_no_tvm() -> None:
+def test_table_of_kinds_imports_nothing_of_ours_and_no_tvm():
     code = (
         "import sys; import te_select.kinds; "
         "assert not [m for m in sys.modules if m.split('.')[0] in ('tvm', 'tvm_ffi', 'numpy')]"
@@ -182,11 +174,11 @@ def test_table_of_kinds_imports_nothing_of_ours_and_no_tvm() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(dotted_paths()))
-def test_dotted_path_of_a_record_leads_somewhere(path: str) -> None:
+def test_dotted_path_of_a_record_leads_somewhere(path):
     assert kinds.load(path) is not None
 
 
-def test_names_resolved_on_use_are_listed() -> None:
+def test_names_resolved_on_use_are_listed():
     tomllib = pytest.importorskip("tomllib")  # of Python 3.11
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["te-select"]
     named = {path.partition(":")[0] for path in dotted_paths()}

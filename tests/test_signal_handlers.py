@@ -49,7 +49,7 @@ def no_collector():
     gc.enable()
 
 
-def interrupted(call, line: int | None, kind: type[Exception]) -> tuple[int, object]:
+def interrupted(call, line, kind):
     """Run a call in which a handler raises at a line; how many lines ran, and what came instead."""
     made: list[Exception] = []
     lines = 0
@@ -151,12 +151,12 @@ def test_numpy_ma_is_not_imported_by_a_call():
     assert python(code, cwd=SOURCES.parent) == "False\n"
 
 
-def is_built_in(name: ast.expr) -> bool:
+def is_built_in(name):
     kind = getattr(builtins, name.id, None) if isinstance(name, ast.Name) else None
     return isinstance(kind, type) and issubclass(kind, Exception) and kind not in PYTHONS_OWN
 
 
-def named_in(node: ast.AST) -> list[ast.expr]:
+def named_in(node):
     """The classes that a handler or a `contextlib.suppress` names itself."""
     if isinstance(node, ast.ExceptHandler):
         if node.type is None:

@@ -1,7 +1,6 @@
 """The variables of the environment: all are known, and others are warned of."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,13 +16,13 @@ NO_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
 """Strings and comments of C."""
 
 
-def texts(*endings: str) -> list[str]:
+def texts(*endings):
     folders = ("te_select", "schedules", "benchmarks", "examples", "release")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*.*")]
     return [path.read_text() for path in (*files, ROOT / "setup.py") if path.suffix in endings]
 
 
-def test_every_variable_that_the_sources_name_is_known() -> None:
+def test_every_variable_that_the_sources_name_is_known():
     in_c = texts(".c", ".h", ".cuh", ".cc")
     macros = {name for text in in_c for name in NAMES.findall(NO_CODE.sub("", text))}
     macros |= {f"{name}_" for name in macros}  # guards of headers
@@ -31,14 +30,14 @@ def test_every_variable_that_the_sources_name_is_known() -> None:
     assert named == {*variables.KNOWN, *variables.OF_TESTS}
 
 
-def test_variables_of_tests_are_used_there() -> None:
+def test_variables_of_tests_are_used_there():
     used = {
         name for path in (ROOT / "tests").rglob("*.py") for name in NAMES.findall(path.read_text())
     }
     assert set(variables.OF_TESTS) <= used
 
 
-def test_one_table_of_the_documents_has_all_variables() -> None:
+def test_one_table_of_the_documents_has_all_variables():
     page = (ROOT / "docs/commands.md").read_text()
     assert re.findall(r"^\| `(TE_SELECT_\w+)` \|", page, re.MULTILINE) == [*variables.KNOWN]
 
@@ -52,28 +51,26 @@ def test_one_table_of_the_documents_has_all_variables() -> None:
         ("TE_SELECT_", "expected one of"),
     ],
 )
-def test_unknown_variable_is_named_with_the_one_that_is_meant(
-    name: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_variable_is_named_with_the_one_that_is_meant(name, said, monkeypatch):
     monkeypatch.setenv(name, "2")
     (line,) = variables.unknown()
     assert line.startswith(f"the variable {name!r} is not known; {said}")
 
 
-def test_known_variables_are_not_complained_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_variables_are_not_complained_of(monkeypatch):
     for name in (*variables.KNOWN, *variables.OF_TESTS, "TE_SELECTED", "OMP_NUM_THREADS"):
         monkeypatch.setenv(name, "1")
     assert variables.unknown() == []
 
 
-def python(code: str) -> subprocess.CompletedProcess[str]:
+def python(code):
     """Run Python with a misspelt variable."""
     done = ended(sys.executable, "-c", code, TE_SELECT_NUM_THREAD="2")
     assert done.returncode == 0, done.stderr
     return done
 
 
-def test_first_use_warns_once_at_the_users_line() -> None:
+def test_first_use_warns_once_at_the_users_line():
     done = python(
         "import te_select\nte_select.Workload((), (), ())\nprint(1, flush=True)\n"
         "te_select.load\nte_select.Kernel\nfrom te_select import where"
@@ -83,11 +80,11 @@ def test_first_use_warns_once_at_the_users_line() -> None:
     assert done.stderr.startswith(where)
 
 
-def test_import_does_not_warn() -> None:
+def test_import_does_not_warn():
     assert python("import te_select; te_select.Workload((), (), ())").stderr == ""
 
 
-def test_command_line_warns_in_one_line_and_env_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_line_warns_in_one_line_and_env_shows_it(monkeypatch):
     code = "import sys; from te_select.cli import main; sys.argv = ['', '--version']; main()"
     said = "the variable 'TE_SELECT_NUM_THREAD' is not known; did you mean TE_SELECT_NUM_THREADS?"
     assert python(code).stderr == f"te-select: warning: {said}\n"

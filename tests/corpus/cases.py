@@ -1,9 +1,8 @@
 """Reads corpus files: every case becomes one run per element type, layout and set of shapes."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from te_select.operator.systems import TYPE_NAMES
@@ -31,22 +30,22 @@ class Run:
     layout: str
     skip: str
 
-    def __str__(self) -> str:
+    def __str__(self):
         words = self.case["op"], self.case["id"], self.then_dtype, self.instance.label, self.layout
         return " ".join(filter(None, words))
 
     @property
-    def accepts(self) -> bool:
+    def accepts(self):
         """Whether te-select must accept the case."""
         return self.case["expect"] == "ok" and self.case["op"] != OBSOLETE
 
 
-def read(*paths: Path) -> list[Run]:
+def read(*paths):
     """The runs of corpus files, including those that are skipped."""
     return [run for path in paths for case in json.loads(path.read_text()) for run in _runs(case)]
 
 
-def _runs(case: Mapping[str, Any]) -> Iterator[Run]:
+def _runs(case):
     found, reason = instances(case)
     for instance in found or [Instance("", {}, ())]:
         for dtype in case.get("dtypes") or [_then_dtype(case)]:
@@ -54,13 +53,13 @@ def _runs(case: Mapping[str, Any]) -> Iterator[Run]:
                 yield _typed(case, instance, dtype, layout, reason)
 
 
-def _then_dtype(case: Mapping[str, Any]) -> str:
+def _then_dtype(case):
     """The element type of then; if it is open, that of the case; if both are open, float32."""
     given = (case.get(key, OPEN) for key in ("then_dtype", "dtype", "else_dtype"))
     return next((dtype for dtype in given if dtype != OPEN), "f32")
 
 
-def _typed(case: Mapping[str, Any], instance: Instance, dtype: str, layout: str, skip: str) -> Run:
+def _typed(case, instance, dtype, layout, skip):
     """Translate the element types, or say why the run must be skipped."""
     other = case.get("else_dtype", OPEN)
     is_mixed = other not in (OPEN, _then_dtype(case))

@@ -6,7 +6,6 @@ dims, ``{"rank": n}``, or None if even the rank is unknown.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from te_select.operator.broadcast import Dim
 
@@ -26,7 +25,7 @@ class Instance:
     sizes: Mapping[str, int] = field(default_factory=dict)
 
 
-def instances(case: Mapping[str, Any]) -> tuple[list[Instance], str]:  # noqa: PLR0911
+def instances(case):  # noqa: PLR0911
     """Concrete shapes that a case allows, and the reason if there are none."""
     if "cond_pshape" not in case:
         shapes = {operand: tuple(case[f"{operand}_shape"]) for operand in OPERANDS}
@@ -58,15 +57,15 @@ def instances(case: Mapping[str, Any]) -> tuple[list[Instance], str]:  # noqa: P
     return made, ""
 
 
-def _dims(shape: Any) -> list[Any] | None:
+def _dims(shape):
     return [-1] * shape["rank"] if isinstance(shape, dict) else shape
 
 
-def _closed(dim: Any) -> int:
+def _closed(dim):
     return dim if isinstance(dim, int) and dim != -1 else 1
 
 
-def _symbolic(shapes: Mapping[str, list[Any]], out: list[Any]) -> list[Instance]:
+def _symbolic(shapes, out):
     """Symbols as named dims, run with distinct sizes and with 1; a name of size 1 stays a name."""
     names = sorted({dim for dims in shapes.values() for dim in dims if isinstance(dim, str)})
     made = {operand: tuple(dims) for operand, dims in shapes.items()}
@@ -81,9 +80,7 @@ def _symbolic(shapes: Mapping[str, list[Any]], out: list[Any]) -> list[Instance]
     ]
 
 
-def _instance(
-    label: str, shapes: Mapping[str, list[Any]], out: list[Any], *, spread: bool
-) -> Instance:
+def _instance(label, shapes, out, *, spread):
     """Choose a size for every output axis; with ``spread`` as few operands as possible have it."""
     rank = len(out)
     made: dict[str, list[int]] = {operand: [] for operand in shapes}
@@ -100,7 +97,7 @@ def _instance(
     return Instance(label, {o: tuple(dims) for o, dims in made.items()}, tuple(result))
 
 
-def _size(dims: list[Any], out: Any) -> int:
+def _size(dims, out):
     """The size of one output axis: the fixed one, else the least above 1 in all intervals."""
     fixed = [dim for dim in (out, *dims) if isinstance(dim, int) and dim not in {-1, 1}]
     if fixed:
@@ -111,7 +108,7 @@ def _size(dims: list[Any], out: Any) -> int:
     return max([2, *lows])
 
 
-def _allows(dim: Any, size: int) -> bool:
+def _allows(dim, size):
     if isinstance(dim, list):
         low, high = dim
         return bool(low <= size and (high == -1 or size <= high))

@@ -1,8 +1,6 @@
 """Runs corpus cases: all workloads are compiled into one library, then called."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +9,7 @@ from te_select.errors import BroadcastError, SelectError
 from te_select.operator.access import access_pattern
 from te_select.operator.systems import onnx_where, system
 from te_select.operator.workload import Workload
-from te_select.verify.reference import Array, first_difference, placed
+from te_select.verify.reference import first_difference, placed
 from tests.corpus.cases import Run
 from tests.corpus.values import literal, operands
 
@@ -31,7 +29,7 @@ class Result(NamedTuple):
     values: int
 
 
-def workload_of(run: Run) -> Workload | SelectError:
+def workload_of(run):
     """The run's workload under its system's rule, or the error that the rule raises."""
     attrs, op = run.case["attrs"], run.case["op"]
     try:
@@ -47,14 +45,14 @@ def workload_of(run: Run) -> Workload | SelectError:
     return workload
 
 
-def check(runs: Sequence[Run], folder: Path) -> list[Result]:
+def check(runs, folder):
     """Call what the runs need, and compare with NumPy and with the values of the cases."""
     made = [SelectError(run.skip) if run.skip else workload_of(run) for run in runs]
     kernels = _compiled({each for each in made if isinstance(each, Workload)}, folder)
     return [_result(*one, kernels, seed) for seed, one in enumerate(zip(runs, made, strict=True))]
 
 
-def _compiled(workloads: Set[Workload], folder: Path) -> Mapping[str, Callable[..., Array]]:
+def _compiled(workloads, folder):
     """The kernels by the names of their workloads."""
     if not workloads:
         return {}
@@ -63,7 +61,7 @@ def _compiled(workloads: Set[Workload], folder: Path) -> Mapping[str, Callable[.
     return {ordered[0].name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)
 
 
-def _result(run: Run, made: Any, kernels: Mapping[str, Callable[..., Array]], seed: int) -> Result:
+def _result(run, made, kernels, seed):
     if run.skip or not isinstance(made, Workload):
         return Result(run, run.skip, str(made) if run.accepts and not run.skip else "", 0)
     if run.accepts and made.out_shape != run.instance.out:
@@ -81,7 +79,7 @@ def _result(run: Run, made: Any, kernels: Mapping[str, Callable[..., Array]], se
     return Result(run, "", _difference(run, bound, given, out), out.size)
 
 
-def _difference(run: Run, workload: Workload, given: tuple[Array, ...], out: Array) -> str:
+def _difference(run, workload, given, out):
     """Compare with NumPy, and with the case's own values if it has any."""
     if out.shape != workload.out_shape or out.dtype != given[1].dtype:
         return f"out is {out.dtype} {out.shape}, expected {given[1].dtype} {workload.out_shape}"

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from tests.corpus import run as run_module
-from tests.corpus.cases import Run, read
+from tests.corpus.cases import read
 from tests.corpus.partial import instances
-from tests.corpus.run import Result, check
+from tests.corpus.run import check
 from tests.corpus.values import operands
 
 Case = dict[str, Any]
 
 
-def case(op: str, cond: Any, then: Any, else_: Any, out: Any = None, /, **more: Any) -> Case:
+def case(op, cond, then, else_, out=None, /, **more):
     """A static case; one without ``out`` must be refused."""
     return {
         "id": "mine",
@@ -37,7 +37,7 @@ def case(op: str, cond: Any, then: Any, else_: Any, out: Any = None, /, **more: 
     }
 
 
-def partial(cond: Any, then: Any, else_: Any, out: Any, **more: Any) -> Case:
+def partial(cond, then, else_, out, **more):
     return {
         "id": "mine",
         "op": "openvino.Select-1",
@@ -136,47 +136,47 @@ WRONG = {
 }  # fmt: skip
 
 
-def write(path: Path, cases: list[Case]) -> Path:
+def write(path, cases):
     path.write_text(json.dumps(cases))
     return path
 
 
-def runs_of(folder: Path, cases: dict[str, Case]) -> list[Run]:
+def runs_of(folder, cases):
     return read(write(folder / "c.json", [{**one, "id": name} for name, one in cases.items()]))
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
+def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     return check(runs_of(folder, PASSING | SKIPPED | WRONG), folder)
 
 
-def of_case(name: str, results: list[Result]) -> list[Result]:
+def of_case(name, results):
     found = [result for result in results if result.run.case["id"] == name]
     assert found
     return found
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_case_passes(name: str, results: list[Result]) -> None:
+def test_case_passes(name, results):
     for result in of_case(name, results):
         assert (result.skipped, result.wrong) == ("", "")
         assert bool(result.values) == (result.run.accepts and 0 not in result.run.instance.out)
 
 
 @pytest.mark.parametrize("name", SKIPPED)
-def test_case_is_skipped_with_its_reason(name: str, results: list[Result]) -> None:
+def test_case_is_skipped_with_its_reason(name, results):
     (result,) = of_case(name, results)
     assert SKIPPED[name]["why"] in result.skipped and not result.wrong and not result.values
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_case_that_does_not_hold_fails(name: str, results: list[Result]) -> None:
+def test_a_case_that_does_not_hold_fails(name, results):
     (result,) = of_case(name, results)
     assert WRONG[name]["why"] in result.wrong and not result.skipped
 
 
-def test_a_case_has_a_run_per_dtype_layout_and_target(tmp_path: Path) -> None:
+def test_a_case_has_a_run_per_dtype_layout_and_target(tmp_path):
     runs = runs_of(tmp_path, PASSING)
     names = {
         name: [str(r).partition(f" {name} ")[2] for r in runs if r.case["id"] == name]
@@ -189,10 +189,8 @@ def test_a_case_has_a_run_per_dtype_layout_and_target(tmp_path: Path) -> None:
     assert names["symbols"] == ["float32 a,b = 2,3 C", "float32 a,b = 1,1 C"]
 
 
-def test_a_kernel_with_one_wrong_element_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def wrong(cond: Any, then: Any, else_: Any) -> Any:
+def test_a_kernel_with_one_wrong_element_fails(tmp_path, monkeypatch):
+    def wrong(cond, then, else_):
         out = np.where(cond, then, else_)
         out.view(np.uint32)[2] ^= 1
         return out
@@ -205,7 +203,7 @@ def test_a_kernel_with_one_wrong_element_fails(
     assert result.wrong.startswith("out[2] is 0x")
 
 
-def test_open_dims_take_sizes_within_their_intervals() -> None:
+def test_open_dims_take_sizes_within_their_intervals():
     found, reason = instances(partial([[2, 8], [1, 6]], [-1, -1], [[1, 5], 5], [[2, 8], 5]))
     assert not reason
     equal, spread = found
@@ -214,7 +212,7 @@ def test_open_dims_take_sizes_within_their_intervals() -> None:
     assert equal.out == spread.out == (2, 5)
 
 
-def test_the_same_seed_gives_the_same_data(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_data(tmp_path):
     (run,) = runs_of(tmp_path, {"a": case("numpy.where", [64], [64], [64], [64])})
     workload = run_module.workload_of(run)
     first, second = (operands(run, workload, np.random.default_rng(3)) for _ in range(2))
@@ -224,7 +222,7 @@ def test_the_same_seed_gives_the_same_data(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif("TE_SELECT_CORPUS" not in os.environ, reason="TE_SELECT_CORPUS is not set")
-def test_the_corpus_passes(tmp_path: Path) -> None:
+def test_the_corpus_passes(tmp_path):
     runs = read(*sorted(Path(os.environ["TE_SELECT_CORPUS"]).glob("*.json")))
     found = check(runs, tmp_path)
     assert [(str(each.run), each.wrong) for each in found if each.wrong] == []

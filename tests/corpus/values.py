@@ -1,14 +1,10 @@
 """The operands of corpus cases: literal lists, NumPy expressions, random bits, and views."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from te_select.operator.dtypes import numpy_dtype
-from te_select.operator.workload import Workload
 from te_select.verify.reference import Array, ints, random_bits
-from tests.corpus.cases import OPEN, SHORT_NAMES, Run
+from tests.corpus.cases import OPEN, SHORT_NAMES
 
 _NUMERIC = ("f16", "f32", "f64", "i8", "u8", "i32", "i64")
 NUMERIC_CONDS = {  # systems whose cond may be of other types than boolean
@@ -18,7 +14,7 @@ NUMERIC_CONDS = {  # systems whose cond may be of other types than boolean
 }
 
 
-def literal(case: Mapping[str, Any], operand: str, dtype: str) -> Array | None:
+def literal(case, operand, dtype):
     """The values that a case gives for an operand or for out, flat; None if it leaves them open."""
     target = numpy_dtype(dtype)
     if f"{operand}_expr" in case:
@@ -31,7 +27,7 @@ def literal(case: Mapping[str, Any], operand: str, dtype: str) -> Array | None:
     return np.array(case[operand]).astype(target)
 
 
-def operands(run: Run, workload: Workload, random: np.random.Generator) -> tuple[Array, ...]:
+def operands(run, workload, random):
     """The three operands of a run, laid out as the case asks."""
     cond_dtype = run.case["cond_dtype"]
     sides = (workload.cond_shape, workload.then_shape, workload.else_shape)
@@ -45,9 +41,7 @@ def operands(run: Run, workload: Workload, random: np.random.Generator) -> tuple
     return tuple(_laid_out(each, run) for each in (cond, then, else_))
 
 
-def _condition(
-    case: Mapping[str, Any], dtype: str, shape: tuple[int, ...], random: np.random.Generator
-) -> Array:
+def _condition(case, dtype, shape, random):
     """The condition as bools; one of a byte is only viewed, so that the kernel reads every byte.
 
     Floats are not truncated, and a subnormal is true.
@@ -61,17 +55,17 @@ def _condition(
 
 
 def _values(
-    case: Mapping[str, Any],
-    operand: str,
-    dtype: str,
-    shape: tuple[int, ...],
-    random: np.random.Generator,
-) -> Array:
+    case,
+    operand,
+    dtype,
+    shape,
+    random,
+):
     values = literal(case, operand, dtype)
     return random_bits(random, shape, dtype) if values is None else values.reshape(shape)
 
 
-def _laid_out(values: Array, run: Run) -> Array:
+def _laid_out(values, run):
     """The same values transposed, or as a view of a larger buffer."""
     attrs = run.case["attrs"]
     if run.layout == "F":

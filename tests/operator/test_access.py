@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +14,10 @@ from te_select.operator.workload import Workload
 
 
 @st.composite
-def workloads(draw: st.DrawFn, largest: int = 4, max_rank: int = 5) -> Workload:
+def workloads(draw, largest=4, max_rank=5):
     full = draw(st.lists(st.integers(0, largest), max_size=max_rank))
 
-    def operand() -> tuple[int, ...]:
+    def operand():
         cut = full[draw(st.integers(0, len(full))) :]
         return tuple(d if draw(st.booleans()) else 1 for d in cut)
 
@@ -26,7 +25,7 @@ def workloads(draw: st.DrawFn, largest: int = 4, max_rank: int = 5) -> Workload:
     return Workload(operand(), operand(), operand(), dtype, "multidirectional")
 
 
-def carried_shapes(workload: Workload) -> tuple[tuple[Any, ...], ...]:
+def carried_shapes(workload):
     """Shapes of cond, then, else and out in carried elements; 16 bytes are a pair, not in cond."""
     pair = (2,) if workload.element.width == 16 else ()
     branches = (workload.then_shape, workload.else_shape, workload.out_shape)
@@ -34,12 +33,12 @@ def carried_shapes(workload: Workload) -> tuple[tuple[Any, ...], ...]:
     return (*workload.cond_shape, *lone), *((*shape, *pair) for shape in branches)
 
 
-def movers(workload: Workload) -> list[str]:
+def movers(workload):
     return [loop.movers for loop in access_pattern(workload).loops]
 
 
 @given(workloads())
-def test_linear_loops_reach_the_elements_that_numpy_reaches(workload: Workload) -> None:
+def test_linear_loops_reach_the_elements_that_numpy_reaches(workload):
     """Walk the merged nest with one running offset per operand, as a compact array is walked."""
     pattern = access_pattern(workload)
     extents = [loop.extent or 0 for loop in pattern.loops]
@@ -58,7 +57,7 @@ def test_linear_loops_reach_the_elements_that_numpy_reaches(workload: Workload) 
 
 
 @given(workloads())
-def test_loops_cover_the_axes_and_bytes_count_every_array_once(workload: Workload) -> None:
+def test_loops_cover_the_axes_and_bytes_count_every_array_once(workload):
     pattern, width = access_pattern(workload), workload.element.width
     covered = [axis for loop in pattern.loops for axis in loop.axes]
     out = carried_shapes(workload)[-1]
@@ -86,12 +85,12 @@ def test_loops_cover_the_axes_and_bytes_count_every_array_once(workload: Workloa
         (((2, 1, 3), (2, 1, 3), (2, 1, 3)), "float32", "6:cte"),
     ],
 )
-def test_known_patterns(shapes: Any, dtype: str, expected: str) -> None:
+def test_known_patterns(shapes, dtype, expected):
     pattern = access_pattern(Workload(*shapes, dtype, auto_broadcast="multidirectional"))
     assert (str(pattern), pattern.width) == (expected, 8 if dtype == "complex128" else 4)
 
 
-def test_named_dims_merge_like_sizes() -> None:
+def test_named_dims_merge_like_sizes():
     pattern = access_pattern(Workload((1, "n", 4), ("b", "n", 4), (), "float64"))
     assert str(pattern) == "b:t x n*4:ct"
     assert pattern.elements is None
@@ -100,13 +99,11 @@ def test_named_dims_merge_like_sizes() -> None:
 
 
 @given(workloads(), st.data())
-def test_pattern_of_names_bound_is_the_pattern_of_sizes(
-    workload: Workload, data: st.DataObject
-) -> None:
+def test_pattern_of_names_bound_is_the_pattern_of_sizes(workload, data):
     """Naming a dim changes no loop, for every size of the dim except 1."""
     size = data.draw(st.integers(2, 5))
 
-    def named(shape: tuple[Any, ...]) -> list[Any]:
+    def named(shape):
         return [dim if dim in (0, 1) else f"d{dim}" for dim in shape]
 
     shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
@@ -117,7 +114,7 @@ def test_pattern_of_names_bound_is_the_pattern_of_sizes(
     assert access_pattern(symbolic).bytes_moved(sizes) == access_pattern(bound).bytes_moved()
 
 
-def test_empty_operands_move_no_bytes() -> None:
+def test_empty_operands_move_no_bytes():
     assert access_pattern(Workload((0,), (0,), (0,))).bytes_moved() == 0
 
 

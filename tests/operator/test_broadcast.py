@@ -1,7 +1,6 @@
 """The four broadcast rules, against NumPy and the corners of the specifications."""
 
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ from te_select.errors import BroadcastError, SelectError
 from te_select.operator.broadcast import (
     MAX_RANK,
     RULES,
-    Axes,
-    Shape,
     broadcast,
     parse_axis,
     parse_shape,
@@ -24,25 +21,25 @@ SHAPES = st.lists(DIMS, max_size=6).map(tuple)
 
 
 @st.composite
-def related_shapes(draw: st.DrawFn) -> tuple[Shape, Shape, Shape]:
+def related_shapes(draw):
     """Three shapes cut from one, so that most of them combine."""
     full = draw(SHAPES)
 
-    def operand() -> Shape:
+    def operand():
         cut = full[draw(st.integers(0, len(full))) :]
         return tuple(1 if draw(st.booleans()) else dim for dim in cut)
 
     return operand(), operand(), operand()
 
 
-def numpy_shape(*shapes: Shape) -> Shape | None:
+def numpy_shape(*shapes):
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         return None
 
 
-def numpy_fits(shape: Shape, base: Shape) -> bool:
+def numpy_fits(shape, base):
     try:
         np.broadcast_to(np.empty(shape), base)
     except ValueError:
@@ -50,7 +47,7 @@ def numpy_fits(shape: Shape, base: Shape) -> bool:
     return True
 
 
-def moved_along(shape: Shape, axes: Axes, out: Shape) -> np.ndarray[Any, Any]:
+def moved_along(shape, axes, out):
     """The operand's value at every output element, according to ``axes``."""
     array = np.arange(int(np.prod(shape))).reshape(shape)
     strides = [0] * len(out)
@@ -60,7 +57,7 @@ def moved_along(shape: Shape, axes: Axes, out: Shape) -> np.ndarray[Any, Any]:
     return np.lib.stride_tricks.as_strided(array, out, strides)
 
 
-def result(cond: Shape, then: Shape, else_: Shape, rule: str, axis: int = -1) -> Shape | None:
+def result(cond, then, else_, rule, axis=-1):
     try:
         return broadcast(cond, then, else_, rule, axis).out_shape
     except BroadcastError:
@@ -68,12 +65,12 @@ def result(cond: Shape, then: Shape, else_: Shape, rule: str, axis: int = -1) ->
 
 
 @given(related_shapes() | st.tuples(SHAPES, SHAPES, SHAPES))
-def test_multidirectional_accepts_and_gives_what_numpy_does(shapes: Any) -> None:
+def test_multidirectional_accepts_and_gives_what_numpy_does(shapes):
     assert result(*shapes, "multidirectional") == numpy_shape(*shapes)
 
 
 @given(related_shapes() | st.tuples(SHAPES, SHAPES, SHAPES))
-def test_two_step_is_numpy_for_sides_then_one_way_for_cond(shapes: Any) -> None:
+def test_two_step_is_numpy_for_sides_then_one_way_for_cond(shapes):
     cond, then, else_ = shapes
     branches = numpy_shape(then, else_)
     expected = branches if branches is not None and numpy_fits(cond, branches) else None
@@ -81,7 +78,7 @@ def test_two_step_is_numpy_for_sides_then_one_way_for_cond(shapes: Any) -> None:
 
 
 @given(related_shapes(), st.sampled_from(["numpy", "multidirectional"]))
-def test_axes_move_every_operand_as_numpy_broadcasts_it(shapes: Any, rule: str) -> None:
+def test_axes_move_every_operand_as_numpy_broadcasts_it(shapes, rule):
     if result(*shapes, rule) is None:
         return
     found = broadcast(*shapes, rule)
@@ -93,11 +90,11 @@ def test_axes_move_every_operand_as_numpy_broadcasts_it(shapes: Any, rule: str) 
 
 
 @given(st.data())
-def test_pdpd_lays_cond_and_else_over_then_from_axis_on(data: st.DataObject) -> None:
+def test_pdpd_lays_cond_and_else_over_then_from_axis_on(data):
     then = data.draw(st.lists(st.integers(1, 4), max_size=6).map(tuple))
     axis = data.draw(st.integers(-1, len(then)))
 
-    def operand() -> Shape:
+    def operand():
         start = data.draw(st.integers(0, len(then))) if axis == -1 else axis
         stop = len(then) if axis == -1 else data.draw(st.integers(start, len(then)))
         return tuple(1 if data.draw(st.booleans()) else dim for dim in then[start:stop])
@@ -113,12 +110,12 @@ def test_pdpd_lays_cond_and_else_over_then_from_axis_on(data: st.DataObject) -> 
 
 
 @given(st.tuples(SHAPES, SHAPES, SHAPES))
-def test_none_accepts_equal_shapes_only(shapes: Any) -> None:
+def test_none_accepts_equal_shapes_only(shapes):
     assert result(*shapes, "none") == (shapes[0] if len(set(shapes)) == 1 else None)
 
 
 @given(SHAPES, st.sampled_from(RULES))
-def test_equal_shapes_combine_under_every_rule(shape: Shape, rule: str) -> None:
+def test_equal_shapes_combine_under_every_rule(shape, rule):
     assert result(shape, shape, shape, rule) == shape
 
 
@@ -157,7 +154,7 @@ COMBINED = [  # rules, their axis, shapes of cond, then and else, and out or Non
 
 
 @pytest.mark.parametrize(("rules", "axis", "shapes", "out"), COMBINED)
-def test_corners_of_the_rules(rules: Any, axis: int, shapes: Any, out: Shape | None) -> None:
+def test_corners_of_the_rules(rules, axis, shapes, out):
     assert [result(*shapes, rule, axis) for rule in rules] == [out] * len(rules)
 
 
@@ -165,20 +162,20 @@ def test_corners_of_the_rules(rules: Any, axis: int, shapes: Any, out: Shape | N
     ("shapes", "wider"),
     [(((5,), (1,), ()), "[5]"), (((2, 3), (3,), ()), "[2,3]"), (((2, 1), (3,), (1,)), "[2,3]")],
 )
-def test_cond_that_would_widen_is_told_of_the_rule_that_lets_it(shapes: Any, wider: str) -> None:
+def test_cond_that_would_widen_is_told_of_the_rule_that_lets_it(shapes, wider):
     with pytest.raises(BroadcastError, match="'multidirectional', NumPy's own rule") as refused:
         broadcast(*shapes, "numpy")
     assert str(refused.value).endswith(f"would give {wider}")
 
 
 @pytest.mark.parametrize("cond", [(2,), (4, 2), ("n",)])
-def test_cond_that_no_rule_takes_is_told_of_none(cond: Shape) -> None:
+def test_cond_that_no_rule_takes_is_told_of_none(cond):
     with pytest.raises(BroadcastError) as refused:
         broadcast(cond, (3,), (3,), "numpy")
     assert "multidirectional" not in str(refused.value)
 
 
-def test_pdpd_axis_minus_one_is_resolved_for_each_input() -> None:
+def test_pdpd_axis_minus_one_is_resolved_for_each_input():
     found = broadcast((5,), (2, 3, 4, 5), (4, 5), "pdpd")
     assert (found.cond_axes, found.else_axes) == ((3,), (2, 3))
     assert broadcast((), (2, 3, 4, 5), (4, 1), "pdpd").else_axes == (2, None)
@@ -209,13 +206,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("function", "given", "said"), REFUSED)
-def test_refusal_names_what_is_wrong(function: Any, given: Any, said: str) -> None:
+def test_refusal_names_what_is_wrong(function, given, said):
     with pytest.raises(BroadcastError, match=said) as error:
         function(*given)
     assert isinstance(error.value, SelectError) and isinstance(error.value, ValueError)
 
 
-def test_dims_become_plain_ints_up_to_the_limits() -> None:
+def test_dims_become_plain_ints_up_to_the_limits():
     dims = parse_shape(np.array([2, 3], np.uint8), "cond")
     assert dims == (2, 3)
     assert {type(dim) for dim in dims} == {int}

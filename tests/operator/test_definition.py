@@ -20,17 +20,17 @@ ONE_PER_WIDTH = ("uint8", "float16", "float32", "int64", "complex128")
 
 
 @lru_cache(maxsize=256)
-def compiled(workload: Workload) -> Any:
+def compiled(workload):
     return tvm.compile(definition(workload), target="llvm")["main"]
 
 
-def carried(array: Any) -> Any:
+def carried(array):
     """The array as the unsigned ints that carry its elements."""
     width = array.itemsize
     return (array[..., None] if width == 16 else array).view(f"u{min(width, 8)}")
 
 
-def check_against_numpy(workload: Workload, symbolic: Workload | None = None) -> None:
+def check_against_numpy(workload, symbolic=None):
     """Run on random bits and compare with NumPy's where, bit for bit."""
     operands = s.operands(np.random.default_rng(len(workload.name)), workload)
     out = np.zeros(workload.out_shape, operands[1].dtype)
@@ -41,7 +41,7 @@ def check_against_numpy(workload: Workload, symbolic: Workload | None = None) ->
 
 @settings(max_examples=25, deadline=None)
 @given(s.workloads(ONE_PER_WIDTH).filter(lambda workload: 0 not in workload.out_shape))
-def test_unscheduled_definition_selects_what_numpy_does(workload: Workload) -> None:
+def test_unscheduled_definition_selects_what_numpy_does(workload):
     check_against_numpy(workload)
 
 
@@ -60,32 +60,32 @@ def test_unscheduled_definition_selects_what_numpy_does(workload: Workload) -> N
     ],
     ids=str,
 )
-def test_every_type_and_corners_of_rank_and_placement(workload: Workload) -> None:
+def test_every_type_and_corners_of_rank_and_placement(workload):
     check_against_numpy(workload)
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(1, 9), st.integers(1, 9))
-def test_named_dims_take_their_size_from_the_call(batch: int, n: int) -> None:
+def test_named_dims_take_their_size_from_the_call(batch, n):
     symbolic = Workload((1, "n"), ("batch", "n"), (), "float16")
     check_against_numpy(symbolic.bind({"batch": batch, "n": n}), symbolic=symbolic)
 
 
-def test_one_name_with_two_sizes_is_refused() -> None:
+def test_one_name_with_two_sizes_is_refused():
     run = compiled(Workload(("n",), ("n",), (), "int32"))
     arrays = [np.zeros(n, t) for n, t in ((3, "u1"), (4, "u4"), ((), "u4"), (4, "u4"))]
     with pytest.raises(ValueError, match="then"):
         run(*map(tvm_ffi.from_dlpack, arrays))
 
 
-def test_parameters_are_named_as_callers_know_them() -> None:
+def test_parameters_are_named_as_callers_know_them():
     func = definition(Workload((3,), (3,), ()))
     assert [param.name for param in func.params] == ["cond", "then", "else_", "out"]
     assert func.attrs["global_symbol"] == "main"
 
 
 @pytest.mark.parametrize("name", sorted(ELEMENT_TYPES))
-def test_buffers_are_of_unsigned_ints_without_more_alignment(name: str) -> None:
+def test_buffers_are_of_unsigned_ints_without_more_alignment(name):
     func = definition(Workload(("n", 3), ("n", 3), (3,), name))
     cond, *others = [param.ty for param in func.params]
     width = ELEMENT_TYPES[name].width
@@ -97,7 +97,7 @@ def test_buffers_are_of_unsigned_ints_without_more_alignment(name: str) -> None:
     assert {str(dim.ty.dtype) for t in (cond, *others) for dim in t.shape} == {"int64"}
 
 
-def test_one_name_is_one_variable_in_every_buffer() -> None:
+def test_one_name_is_one_variable_in_every_buffer():
     func = definition(Workload(("n", 1), ("n", "m"), (1, "m")))
     found: dict[str, list[Any]] = {}
     for param in func.params:
@@ -109,7 +109,7 @@ def test_one_name_is_one_variable_in_every_buffer() -> None:
         assert all(dim.same_as(dims[0]) for dim in dims)
 
 
-def test_definition_is_the_same_for_all_types_of_a_width() -> None:
+def test_definition_is_the_same_for_all_types_of_a_width():
     shapes = ((3, 1), (3, "n"), ())
     one, again, other = (
         definition(Workload(*shapes, name)) for name in ("float32", "float32", "int32")

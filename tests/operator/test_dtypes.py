@@ -1,7 +1,5 @@
 """Element types: their names, and what is refused."""
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -13,12 +11,12 @@ from te_select.operator.dtypes import ELEMENT_TYPES, element_type, from_dlpack_c
 ALL = sorted(ELEMENT_TYPES)
 
 
-def numpy_dtype(name: str) -> np.dtype[Any]:
+def numpy_dtype(name):
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_type_is_that_of_numpy_and_of_dlpack(name: str) -> None:
+def test_type_is_that_of_numpy_and_of_dlpack(name):
     found, numpys = ELEMENT_TYPES[name], numpy_dtype(name)
     assert (found.width, found.bits) == (numpys.itemsize, 8 * numpys.itemsize)
     assert element_type(name) is element_type(numpys) is element_type(numpys.type) is found
@@ -31,23 +29,23 @@ def test_type_is_that_of_numpy_and_of_dlpack(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_torch_dtypes_name_themselves(name: str) -> None:
+def test_torch_dtypes_name_themselves(name):
     torch = pytest.importorskip("torch")
     assert element_type(getattr(torch, name)) is ELEMENT_TYPES[name]
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16", "int8", "float8_e5m2"])
-def test_jax_dtypes_name_themselves(name: str) -> None:
+def test_jax_dtypes_name_themselves(name):
     jnp = pytest.importorskip("jax.numpy")
     assert element_type(getattr(jnp, name)) is ELEMENT_TYPES[name]
 
 
-def test_python_types_name_what_numpy_reads_in_them() -> None:
+def test_python_types_name_what_numpy_reads_in_them():
     assert element_type(bool).name == "bool"
     assert element_type(float).name == "float64"
 
 
-def test_dlpack_code_of_no_element_type_is_none() -> None:
+def test_dlpack_code_of_no_element_type_is_none():
     assert from_dlpack_code(3, 64, 1) is from_dlpack_code(2, 128, 1) is None
 
 
@@ -58,7 +56,7 @@ OTHERS += [np.dtype(name).newbyteorder("S") for name in ("int16", "float32", "co
 
 
 @pytest.mark.parametrize("dtype", OTHERS, ids=repr)
-def test_other_types_are_refused_with_the_list_of_known_ones(dtype: Any) -> None:
+def test_other_types_are_refused_with_the_list_of_known_ones(dtype):
     with pytest.raises(DTypeError) as error:
         element_type(dtype)
     assert repr(dtype) in str(error.value)
@@ -79,12 +77,12 @@ def test_other_types_are_refused_with_the_list_of_known_ones(dtype: Any) -> None
         ("complex", "complex128"),
     ],
 )
-def test_nearly_right_name_is_answered_with_the_one_meant(dtype: str, meant: str) -> None:
+def test_nearly_right_name_is_answered_with_the_one_meant(dtype, meant):
     with pytest.raises(DTypeError, match=f"; did you mean {meant}\\?$"):
         element_type(dtype)
 
 
-def test_torch_type_that_no_kernel_takes_is_refused() -> None:
+def test_torch_type_that_no_kernel_takes_is_refused():
     torch = pytest.importorskip("torch")
     with pytest.raises(DTypeError, match=r"torch\.qint8"):
         element_type(torch.qint8)

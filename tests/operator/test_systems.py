@@ -1,8 +1,5 @@
 """The table of systems: rules, element types, type names; there is no other such table."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,13 +25,13 @@ SHAPES = st.lists(st.sampled_from([1, 2, 3]), max_size=3).map(tuple)
 
 
 @pytest.mark.parametrize("op", SYSTEMS)
-def test_every_mode_is_a_rule_and_the_default_is_a_mode(op: str) -> None:
+def test_every_mode_is_a_rule_and_the_default_is_a_mode(op):
     assert set(SYSTEMS[op].modes.values()) <= set(RULES)
     assert SYSTEMS[op].mode in SYSTEMS[op].modes
     assert set(SYSTEMS[op].refused) < set(ELEMENT_TYPES)
 
 
-def made(make: Any, *args: Any) -> Workload | str:
+def made(make, *args):
     try:
         workload: Workload = make(*args)
     except SelectError as error:
@@ -43,10 +40,8 @@ def made(make: Any, *args: Any) -> Workload | str:
 
 
 @given(st.sampled_from(list(OPS)), SHAPES, SHAPES, SHAPES, st.sampled_from(list(ELEMENT_TYPES)))
-def test_flag_constructor_and_table_make_one_workload(
-    op: str, cond: Any, then: Any, else_: Any, dtype: str
-) -> None:
-    def by_flag() -> Workload:
+def test_flag_constructor_and_table_make_one_workload(op, cond, then, else_, dtype):
+    def by_flag():
         shapes = (",".join(map(str, shape)) for shape in (cond, then, else_))
         return gather(WorkloadFlags(*shapes, dtype, op))[0][1]
 
@@ -70,7 +65,7 @@ def test_flag_constructor_and_table_make_one_workload(
         ("onnx", {"opset": 8}, "opset 8 has no Where; expected 9 or above"),
     ],
 )
-def test_refusal_names_system_value_and_what_is_accepted(op: str, options: Any, message: str):
+def test_refusal_names_system_value_and_what_is_accepted(op, options, message):
     named = {"onednn": "oneDNN Graph Select ", "openvino": "OpenVINO Select-1 "}
     of_onnx = {15: "Where of opset 15 ", 8: ""}
     with pytest.raises((BroadcastError, DTypeError)) as error:
@@ -95,25 +90,25 @@ def test_refusal_names_system_value_and_what_is_accepted(op: str, options: Any, 
         ("onednn_graph.Select", ((3, 1), (2,), ()), False),
     ],
 )
-def test_shapes_that_only_the_system_refuses_are_refused(op: str, shapes: Any, legal: bool) -> None:
+def test_shapes_that_only_the_system_refuses_are_refused(op, shapes, legal):
     found = made(Workload.of_system, system(op), *shapes, "float32", system(op).mode)
     assert isinstance(found, Workload) == legal
     if not legal:
         assert str(found).startswith("BroadcastError")
 
 
-def test_wheres_of_the_table_are_those_of_their_opsets() -> None:
+def test_wheres_of_the_table_are_those_of_their_opsets():
     assert SYSTEMS["onnx.Where-9"].refused == onnx_where(9).refused
     assert SYSTEMS["onnx.Where-16"].refused == onnx_where(24).refused
     assert set(onnx_where(9).refused) - set(onnx_where(16).refused) == {"bfloat16"}
 
 
-def test_unknown_system_is_refused_with_those_known() -> None:
+def test_unknown_system_is_refused_with_those_known():
     with pytest.raises(SelectError, match=r"op 'tf\.where' is not known; expected one of onnx\."):
         system("tf.where")
 
 
-def test_a_word_means_one_element_type_in_every_system() -> None:
+def test_a_word_means_one_element_type_in_every_system():
     meant: dict[str, str] = {}
     for names in TYPE_NAMES.values():
         for spelled, name in names.items():
@@ -121,18 +116,18 @@ def test_a_word_means_one_element_type_in_every_system() -> None:
     assert set(meant.values()) == set(ELEMENT_TYPES)
 
 
-def test_no_word_of_a_system_means_two_element_types() -> None:
+def test_no_word_of_a_system_means_two_element_types():
     for column, system_name in enumerate(("openvino", "onednn", "onnx")):
         words = [word for row in systems._SPELLED.values() for word in row[column].split()]
         assert len(words) == len(set(words)) == len(TYPE_NAMES[system_name])
 
 
-def test_names_in_onednn_graphs_are_those_of_the_table(tmp_path: Path) -> None:
+def test_names_in_onednn_graphs_are_those_of_the_table(tmp_path):
     for spelled, name in TYPE_NAMES["onednn"].items():
         assert only([select([4], [4], [4], dtype=spelled)], tmp_path).dtype == name
 
 
-def test_onnx_names_are_those_of_its_protobuf() -> None:
+def test_onnx_names_are_those_of_its_protobuf():
     onnx = pytest.importorskip("onnx")
     numbers = {name.lower(): number for name, number in onnx.TensorProto.DataType.items()}
     for spelled, name in TYPE_NAMES["onnx"].items():
@@ -140,7 +135,7 @@ def test_onnx_names_are_those_of_its_protobuf() -> None:
         assert there.name == name
 
 
-def test_openvino_names_are_those_of_its_types() -> None:
+def test_openvino_names_are_those_of_its_types():
     openvino = pytest.importorskip("openvino")
     attributes = {word for word in TYPE_NAMES["openvino"] if not word.startswith(("bool", "fp"))}
     for word in (*attributes, "boolean"):

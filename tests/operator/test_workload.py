@@ -6,7 +6,6 @@ import json
 import pickle
 import re
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,11 +22,11 @@ DIMS = st.integers(0, 5) | st.sampled_from(["n", "m", "x", "n_x2", "c1", "e"])
 
 
 @st.composite
-def workloads(draw: st.DrawFn) -> Workload:
+def workloads(draw):
     full = draw(st.lists(DIMS, max_size=5))
     rule = draw(st.sampled_from(RULES))
 
-    def operand() -> tuple[Any, ...]:
+    def operand():
         return tuple(full if rule == "none" else (d if draw(st.booleans()) else 1 for d in full))
 
     axis = draw(st.sampled_from([-1, 0])) if rule == "pdpd" else -1
@@ -38,13 +37,13 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 @given(workloads())
-def test_name_is_a_c_identifier(workload: Workload) -> None:
+def test_name_is_a_c_identifier(workload):
     assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", workload.name, re.ASCII)
     assert len(workload.name) <= 255
 
 
 @given(workloads(), workloads())
-def test_names_are_equal_exactly_where_workloads_are(a: Workload, b: Workload) -> None:
+def test_names_are_equal_exactly_where_workloads_are(a, b):
     assert (a.name == b.name) == (a == b)
 
 
@@ -58,12 +57,12 @@ def test_names_are_equal_exactly_where_workloads_are(a: Workload, b: Workload) -
         (((2,) * 48, (2,) * 48, ()), ((2,) * 48, (2,) * 48, (1,))),  # behind the cut
     ],
 )
-def test_names_of_shapes_that_read_alike_differ(a: Any, b: Any) -> None:
+def test_names_of_shapes_that_read_alike_differ(a, b):
     one, other = (Workload(*each, auto_broadcast="multidirectional").name for each in (a, b))
     assert one != other and len(one) < 255
 
 
-def test_name_is_readable_and_stays_what_it_is() -> None:
+def test_name_is_readable_and_stays_what_it_is():
     workload = Workload((1, 1, 128, 128), (4, 12, 128, 128), ())
     assert workload.name == "select_float32_numpy_c1x1x128x128_t4x12x128x128_e"
     pdpd = Workload((3,), (2, 3, 4), (3, 1), "bfloat16", "pdpd", 1)
@@ -72,7 +71,7 @@ def test_name_is_readable_and_stays_what_it_is() -> None:
     assert re.fullmatch(r"select_float32_numpy_cn_tn_e_h[0-9a-f]{10}", named.name)
 
 
-def test_name_is_the_same_in_another_process() -> None:
+def test_name_is_the_same_in_another_process():
     code = (
         "from te_select.operator.workload import Workload; "
         "print(Workload(('batch', 3), ('batch', 3), (1,)).name)"
@@ -81,14 +80,14 @@ def test_name_is_the_same_in_another_process() -> None:
 
 
 @given(workloads())
-def test_json_and_pickle_lead_back_to_an_equal_workload(workload: Workload) -> None:
+def test_json_and_pickle_lead_back_to_an_equal_workload(workload):
     back = Workload.from_json(json.loads(json.dumps(workload.to_json())))
     assert back == pickle.loads(pickle.dumps(workload)) == workload
     assert hash(back) == hash(workload)
     assert back.out_shape == workload.out_shape
 
 
-def test_lists_and_numpy_dims_and_types_make_the_same_workload() -> None:
+def test_lists_and_numpy_dims_and_types_make_the_same_workload():
     a = Workload([np.int64(2), 3], np.array([2, 3]), [], np.dtype("float16"))  # type: ignore[arg-type]
     assert a == Workload((2, 3), (2, 3), (), "float16")
     assert a.to_json()["cond_shape"] == [2, 3]
@@ -97,19 +96,17 @@ def test_lists_and_numpy_dims_and_types_make_the_same_workload() -> None:
     assert json.dumps(by_axis[1].to_json())
 
 
-def test_workload_does_not_change() -> None:
+def test_workload_does_not_change():
     workload = Workload((2,), (2,), ())
     with pytest.raises(dataclasses.FrozenInstanceError):
         workload.dtype = "int8"  # type: ignore[misc]
 
 
 @given(workloads(), st.data())
-def test_bound_names_give_the_same_shapes_with_sizes(
-    workload: Workload, data: st.DataObject
-) -> None:
+def test_bound_names_give_the_same_shapes_with_sizes(workload, data):
     sizes = {name: data.draw(st.integers(0, 9)) for name in workload.dim_names}
 
-    def bound(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    def bound(shape):
         return tuple(sizes.get(dim, dim) for dim in shape)
 
     result = workload.bind(sizes)
@@ -118,16 +115,16 @@ def test_bound_names_give_the_same_shapes_with_sizes(
     assert result.out_shape == bound(workload.out_shape)
 
 
-def test_dim_names_are_sorted_and_listed_once() -> None:
+def test_dim_names_are_sorted_and_listed_once():
     assert Workload(("a", 1), ("a", "b"), ("b",)).dim_names == ("a", "b")
 
 
-def test_str_says_shapes_type_and_rule() -> None:
+def test_str_says_shapes_type_and_rule():
     text = str(Workload((3,), ("n", 3), (), "int8", "pdpd", 1))
     assert text == "cond [3] then [n,3] else [] -> [n,3] int8 pdpd axis 1"
 
 
-def test_systems_have_their_rules_and_axes() -> None:
+def test_systems_have_their_rules_and_axes():
     assert Workload.onednn_select((1,), (3,), (2, 1)).auto_broadcast == "numpy"
     wide = Workload.openvino_select((5, 4, 1, 1, 1), (5, 1, 8, 1, 1), (1, 1, 5, 1))
     assert wide.auto_broadcast == "multidirectional"
@@ -141,7 +138,7 @@ OF_ONEDNN = ("float32", "float16", "bfloat16")
 
 
 @pytest.mark.parametrize("name", OF_ONEDNN)
-def test_onednn_takes_its_three_types(name: str) -> None:
+def test_onednn_takes_its_three_types(name):
     assert Workload.onednn_select((3,), (3,), (3,), name).dtype == name
 
 
@@ -174,7 +171,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("error", "function", "given", "said"), REFUSED, ids=map(str, range(len(REFUSED)))
 )
-def test_refusal_is_one_short_line(error: Any, function: Any, given: Any, said: str) -> None:
+def test_refusal_is_one_short_line(error, function, given, said):
     with pytest.raises(error, match=said or None) as caught:
         function(*given)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400

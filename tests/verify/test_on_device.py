@@ -14,11 +14,11 @@ WORKLOAD = Workload((5,), (5,), ())
 
 
 @pytest.fixture(autouse=True)
-def no_failure_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_failure_before(monkeypatch):
     monkeypatch.setattr(on_device, "_failures", [])
 
 
-def test_kernel_that_fails_on_the_device_fails_its_checks() -> None:
+def test_kernel_that_fails_on_the_device_fails_its_checks():
     with cuda_standin.running(WORKLOAD) as fake:
         kernel = OnDevice(cuda_standin.kernel(WORKLOAD))
         assert all(result.passed for result in verify_kernel(kernel))
@@ -37,14 +37,14 @@ def test_kernel_that_fails_on_the_device_fails_its_checks() -> None:
             )
 
 
-def test_device_without_memory_cannot_run_a_kernel() -> None:
+def test_device_without_memory_cannot_run_a_kernel():
     with cuda_standin.running(WORKLOAD) as fake:
         fake.fake_fail(b"cuMemAlloc_v2", 2)
         with pytest.raises(ArtifactError, match="cannot be run here"):
             verify_kernel(OnDevice(cuda_standin.kernel(WORKLOAD)))
 
 
-def test_operands_of_rank_0_are_checked_by_value_and_by_address() -> None:
+def test_operands_of_rank_0_are_checked_by_value_and_by_address():
     ways = set()
     with cuda_standin.running(WORKLOAD) as fake:
         kernel = OnDevice(cuda_standin.kernel(WORKLOAD))

@@ -2,9 +2,6 @@
 
 import ctypes
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -68,7 +65,7 @@ CUDA_FAULTS = [
 
 
 @pytest.fixture(scope="module")
-def emulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ctypes.CDLL]:
+def emulated(tmp_path_factory):
     """A library for CUDA devices, and its kernels on the CPU, with a variable for the faults."""
     folder = tmp_path_factory.mktemp("emulated")
     functions = [lowered(w, f"kernel_{k}", threads=128) for k, w in enumerate(ON_CUDA)]
@@ -83,9 +80,7 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ctypes.CDL
 
 
 @pytest.fixture
-def kernels(
-    emulated: tuple[Path, ctypes.CDLL], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[list[OnDevice]]:
+def kernels(emulated, monkeypatch):
     """The kernels, on a device that is no stricter than a real one."""
     path, emulator = emulated
     monkeypatch.setattr(on_device, "_failures", [])
@@ -99,15 +94,13 @@ def kernels(
         yield [OnDevice(kernel) for kernel in loaded.values() if isinstance(kernel, CudaKernel)]
 
 
-def test_verify_passes_kernels_for_cuda_without_a_fault(kernels: list[OnDevice]) -> None:
+def test_verify_passes_kernels_for_cuda_without_a_fault(kernels):
     assert len(kernels) == len(ON_CUDA)
     assert [r for kernel in kernels for r in verify_kernel(kernel) if not r.passed] == []
 
 
 @pytest.mark.parametrize("fault", CUDA_FAULTS)
-def test_verify_finds_a_fault_in_a_kernel_for_cuda(
-    fault: str, kernels: list[OnDevice], emulated: tuple[Path, ctypes.CDLL]
-) -> None:
+def test_verify_finds_a_fault_in_a_kernel_for_cuda(fault, kernels, emulated):
     planted = ctypes.c_int.in_dll(emulated[1], "te_select_fault")
     planted.value = CUDA_FAULTS.index(fault) + 1
     try:
@@ -121,7 +114,7 @@ class SpanKernel:
 
     path = None
 
-    def __init__(self, workload: Workload, right: str, wrong: str, folder: Path) -> None:
+    def __init__(self, workload, right, wrong, folder):
         pattern = access_pattern(workload)
         config = cpu.default_config(pattern, resolve("x86-64-v3").tvm)
         span = cpu.span_of(pattern, config)
@@ -130,7 +123,7 @@ class SpanKernel:
         function = changed(span_function(span), right, wrong)
         self._run = compiled(function, tuple(SPAN_PARAMETERS.values()), folder)
 
-    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> None:
+    def __call__(self, cond, then, else_, *, out=None):
         addresses = (array.ctypes.data for array in (out, cond, then, else_))
         self._run(*addresses, self._rows, self._inner, 0)
 
@@ -162,11 +155,11 @@ SPAN_FAULTS = {
 
 
 @pytest.mark.parametrize("fault", SPAN_FAULTS)
-def test_verify_finds_a_fault_in_a_span_of_the_cpu(fault: str, tmp_path: Path) -> None:
+def test_verify_finds_a_fault_in_a_span_of_the_cpu(fault, tmp_path):
     kernel = SpanKernel(*SPAN_FAULTS[fault], tmp_path)
     assert [r for r in verify_kernel(kernel) if not r.passed]
 
 
 @pytest.mark.parametrize("workload", [LONG, SHORT, THREES], ids=str)
-def test_verify_passes_spans_of_the_cpu_without_a_fault(workload: Workload, tmp_path: Path) -> None:
+def test_verify_passes_spans_of_the_cpu_without_a_fault(workload, tmp_path):
     assert [r for r in verify_kernel(SpanKernel(workload, "^", "", tmp_path)) if not r.passed] == []

@@ -3,7 +3,6 @@
 import ctypes
 import math
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,11 @@ class NumPyKernel:
 
     path = Path("build/mask.so")
 
-    def __init__(self, workload: Workload, spoil: Callable[..., None] | None = None) -> None:
+    def __init__(self, workload, spoil=None):
         self.workload = workload
         self.spoil = spoil
 
-    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
+    def __call__(self, cond, then, else_, *, out=None):
         workload = self.workload
         if workload.dim_names:
             workload = Workload(cond.shape, then.shape, else_.shape, workload.dtype)
@@ -43,12 +42,12 @@ class NumPyKernel:
 SMALL = Workload((4, 1, 5), (4, 3, 5), (), "float32")
 
 
-def failed(kernel: NumPyKernel, seed: int = 0) -> set[str]:
+def failed(kernel, seed=0):
     return {r.check for r in verify.verify_kernel(kernel, seed) if not r.passed}
 
 
 @pytest.mark.parametrize("dtype", ELEMENT_TYPES)
-def test_every_element_type_passes_every_check(dtype: str) -> None:
+def test_every_element_type_passes_every_check(dtype):
     kernel = NumPyKernel(Workload((4, 1, 5), (4, 3, 5), (1,), dtype))
     results = verify.verify_kernel(kernel)
     assert [r.check for r in results] == list(CHECKS)
@@ -65,12 +64,12 @@ def test_every_element_type_passes_every_check(dtype: str) -> None:
     ],
     ids=str,
 )
-def test_awkward_shapes_pass(workload: Workload) -> None:
+def test_awkward_shapes_pass(workload):
     assert not failed(NumPyKernel(workload))
 
 
-def test_one_wrong_element_is_found_with_its_index_and_bits() -> None:
-    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+def test_one_wrong_element_is_found_with_its_index_and_bits():
+    def spoil(_cond, _then, _else, out):
         reference.bits(out)[3, 2, 4] ^= 1 << 31
 
     result = verify.verify_kernel(NumPyKernel(SMALL, spoil), seed=7, checks=["all_false"])[0]
@@ -84,23 +83,23 @@ def test_one_wrong_element_is_found_with_its_index_and_bits() -> None:
 
 
 @pytest.mark.parametrize(("is_changed", "to"), [(np.isnan, np.nan), (lambda out: out == 0, 0)])
-def test_a_quieted_nan_or_a_lost_negative_zero_is_found(is_changed: Any, to: float) -> None:
-    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+def test_a_quieted_nan_or_a_lost_negative_zero_is_found(is_changed, to):
+    def spoil(_cond, _then, _else, out):
         out[is_changed(out)] = to
 
     assert "special" in failed(NumPyKernel(SMALL, spoil))
 
 
-def test_truth_by_the_lowest_bit_is_found() -> None:
-    def spoil(cond: Any, then: Any, else_: Any, out: Any) -> None:
+def test_truth_by_the_lowest_bit_is_found():
+    def spoil(cond, then, else_, out):
         out[...] = np.where(cond.view(np.uint8) & 1, then, else_)
 
     assert failed(NumPyKernel(Workload((64,), (64,), (64,), "int32"), spoil)) == {"bytes"}
 
 
 @pytest.mark.parametrize("past", [-1, 60 * 4])
-def test_a_byte_written_outside_out_is_found(past: int) -> None:
-    def spoil(_cond: Any, _then: Any, _else: Any, out: Any) -> None:
+def test_a_byte_written_outside_out_is_found(past):
+    def spoil(_cond, _then, _else, out):
         base = out
         while base.base is not None and isinstance(base.base, np.ndarray):
             base = base.base
@@ -111,23 +110,23 @@ def test_a_byte_written_outside_out_is_found(past: int) -> None:
     assert results[0].message == "bytes outside out were written"
 
 
-def test_unwritten_elements_are_found() -> None:
+def test_unwritten_elements_are_found():
     class Lazy(NumPyKernel):
-        def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
+        def __call__(self, cond, then, else_, *, out=None):
             return out
 
     assert failed(Lazy(SMALL)) == set(CHECKS) - {"bounds"}
 
 
-def test_an_exception_of_the_kernel_is_a_failure() -> None:
-    def spoil(*_: Any) -> None:
+def test_an_exception_of_the_kernel_is_a_failure():
+    def spoil(*_):
         raise ValueError("no")
 
     results = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["random"])
     assert results[0].message == "ValueError: no"
 
 
-def test_named_dims_run_at_each_size() -> None:
+def test_named_dims_run_at_each_size():
     kernel = NumPyKernel(Workload(("batch", 1), ("batch", "width"), ()))
     results = verify.verify_kernel(kernel, checks=["random"])
     tried = [tuple(r.sizes.values()) for r in results]
@@ -136,16 +135,16 @@ def test_named_dims_run_at_each_size() -> None:
     assert all(r.passed for r in results)
 
 
-def test_named_dims_stay_within_the_memory_limit() -> None:
+def test_named_dims_stay_within_the_memory_limit():
     workload = Workload(tuple("abcdefgh"), tuple("abcdefgh"), tuple("abcdefgh"), "float64")
     for sizes in verify.dim_sizes(workload):
         assert math.prod(sizes.values()) * 25 <= verify.MEMORY_LIMIT
 
 
-def test_a_check_sees_the_same_data_alone_and_in_company() -> None:
+def test_a_check_sees_the_same_data_alone_and_in_company():
     seen: list[bytes] = []
 
-    def spoil(cond: Any, then: Any, _else: Any, _out: Any) -> None:
+    def spoil(cond, then, _else, _out):
         seen.append(cond.tobytes() + then.tobytes())
 
     kernel = NumPyKernel(SMALL, spoil)
@@ -157,7 +156,7 @@ def test_a_check_sees_the_same_data_alone_and_in_company() -> None:
     assert seen and seen == company[before : before + len(seen)]
 
 
-def test_each_check_has_the_mask_that_it_is_named_for() -> None:
+def test_each_check_has_the_mask_that_it_is_named_for():
     masks: list[np.ndarray[Any, Any]] = []
     kernel = NumPyKernel(
         Workload((1 << 18,), (1 << 18,), (), "int8"), lambda cond, *_: masks.append(cond.copy())
@@ -178,16 +177,16 @@ def test_each_check_has_the_mask_that_it_is_named_for() -> None:
     assert np.count_nonzero(np.diff(seen["blocked"])) < 1 << 9
 
 
-def test_an_unknown_check_is_named() -> None:
+def test_an_unknown_check_is_named():
     with pytest.raises(ArgumentError, match="'masks' does not exist; expected random, all_true"):
         verify.verify_kernel(NumPyKernel(SMALL), checks=["masks"])
 
 
-def places(workload: Workload) -> set[tuple[int, ...]]:
+def places(workload):
     """Where the check of misaligned operands puts cond, then, else and out: bytes past a line."""
     found = set()
 
-    def record(*arrays: Any) -> None:
+    def record(*arrays):
         found.add(tuple(a.__array_interface__["data"][0] % 64 for a in arrays))
 
     results = verify.verify_kernel(NumPyKernel(workload, record), checks=["misaligned"])
@@ -199,7 +198,7 @@ def places(workload: Workload) -> set[tuple[int, ...]]:
     ("dtype", "element"),
     [("int8", 1), ("float16", 2), ("float32", 4), ("float64", 8), ("complex128", 8)],
 )
-def test_operands_are_misaligned_alone_and_together(dtype: str, element: int) -> None:
+def test_operands_are_misaligned_alone_and_together(dtype, element):
     found = places(Workload((8,), (8,), (8,), dtype))
     assert (3, 1, 5, element) in found  # the inputs off their elements
     half = 8 // element
@@ -212,7 +211,7 @@ def test_operands_are_misaligned_alone_and_together(dtype: str, element: int) ->
         assert tuple(k * size % 64 for size in (1, element, element, element)) in found
 
 
-def test_large_operands_are_misaligned_in_fewer_places() -> None:
+def test_large_operands_are_misaligned_in_fewer_places():
     large = 1 << 21
     assert len(places(Workload((large,), (large,), (large,)))) == 6
     assert len(places(SMALL)) > 12
@@ -220,8 +219,8 @@ def test_large_operands_are_misaligned_in_fewer_places() -> None:
 
 @pytest.mark.parametrize("operand", range(4))
 @pytest.mark.parametrize(("end", "name"), [(-1, "before"), (0, "behind")])
-def test_memory_right_outside_an_operand_is_not_used(operand: int, end: int, name: str) -> None:
-    def stray(*arrays: Any) -> None:
+def test_memory_right_outside_an_operand_is_not_used(operand, end, name):
+    def stray(*arrays):
         array = arrays[operand]
         if array.size > 6:
             ctypes.string_at(array.ctypes.data + (end or array.nbytes), 1)
@@ -232,8 +231,8 @@ def test_memory_right_outside_an_operand_is_not_used(operand: int, end: int, nam
     assert result.sizes == {"n": 7}
 
 
-def test_process_that_ends_otherwise_is_told_and_does_not_go_on() -> None:
-    def spoil(*_: Any) -> None:
+def test_process_that_ends_otherwise_is_told_and_does_not_go_on():
+    def spoil(*_):
         raise KeyboardInterrupt  # no Exception, as an error of the check's own would be
 
     (result,) = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["bounds"])
@@ -241,14 +240,12 @@ def test_process_that_ends_otherwise_is_told_and_does_not_go_on() -> None:
 
 
 @pytest.mark.parametrize(("slow_children", "passed"), [(0, True), (1, True), (2, False)])
-def test_child_that_does_not_end_is_tried_once_more(
-    slow_children: int, passed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_child_that_does_not_end_is_tried_once_more(slow_children, passed, monkeypatch, tmp_path):
     """The child of a process with threads may wait for a lock that nobody will release."""
     begun = tmp_path / "begun"
     begun.touch()
 
-    def be_slow(*_: Any) -> None:
+    def be_slow(*_):
         with begun.open("a") as file:
             file.write("a child\n")
         if len(begun.read_text().splitlines()) <= slow_children:
@@ -261,16 +258,16 @@ def test_child_that_does_not_end_is_tried_once_more(
     assert result.message == ("" if passed else "a process of its own took longer than 1 s")
 
 
-def test_kernel_that_works_on_copies_has_no_bounds() -> None:
+def test_kernel_that_works_on_copies_has_no_bounds():
     kernel = NumPyKernel(SMALL)
     kernel.copies = True  # type: ignore[attr-defined]
     assert "bounds" not in {r.check for r in verify.verify_kernel(kernel)}
 
 
 @pytest.mark.parametrize("side", ["then", "else_"])
-def test_kernel_that_writes_a_side_before_it_reads_it_is_found(side: str) -> None:
+def test_kernel_that_writes_a_side_before_it_reads_it_is_found(side):
     class Early(NumPyKernel):
-        def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
+        def __call__(self, cond, then, else_, *, out=None):
             if out is {"then": then, "else_": else_}[side]:
                 out[...] = 0
             return super().__call__(cond, then, else_, out=out)
@@ -281,7 +278,7 @@ def test_kernel_that_writes_a_side_before_it_reads_it_is_found(side: str) -> Non
     assert result.message.endswith(f"if out is {side} itself")
 
 
-def test_runs_are_alternating_blocks_of_every_length() -> None:
+def test_runs_are_alternating_blocks_of_every_length():
     mask = checks.runs(np.random.default_rng(0), 1 << 22)
     edges = np.flatnonzero(np.diff(mask))
     lengths = np.diff(edges)
@@ -291,9 +288,7 @@ def test_runs_are_alternating_blocks_of_every_length() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 5, 7), (3, 40), (200,), (2, 3, 4, 5)])
-def test_a_difference_is_found_in_every_chunk(
-    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_difference_is_found_in_every_chunk(shape, monkeypatch):
     monkeypatch.setattr(reference, "_CHUNK", 6)
     then = np.zeros(shape, np.int16)
     cond = np.ones(shape, np.bool_)
@@ -306,5 +301,5 @@ def test_a_difference_is_found_in_every_chunk(
     assert not reference.first_difference(then, cond, then, then)
 
 
-def _patterns(message: str) -> list[str]:
+def _patterns(message):
     return [word.strip(",") for word in message.split() if word.startswith("0x")]

@@ -1,7 +1,5 @@
 """The names of entries in the cache: they change with the records of the family, and only those."""
 
-from pathlib import Path
-
 import pytest
 
 from te_select.numpy_where.kernels import key
@@ -10,19 +8,19 @@ from te_select.records.folders import SESSIONS
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own(tmp_path, monkeypatch):
     """The user's own folder, which is missing; none is shipped."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(folders, "SHIPPED", tmp_path / "shipped")
     return folders.user_folder()
 
 
-def write(folder: Path, text: str) -> None:
+def write(folder, text):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SESSIONS).write_text(text)
 
 
-def test_every_change_of_a_record_is_another_name(own: Path) -> None:
+def test_every_change_of_a_record_is_another_name(own):
     names = [key.entry("w4")]
     for root in (own, folders.SHIPPED):
         for text in ("one\n", "one\ntwo\n"):
@@ -34,7 +32,7 @@ def test_every_change_of_a_record_is_another_name(own: Path) -> None:
     assert all(key.holds(name, "w4") for name in names)
 
 
-def test_outcome_that_is_unsure_makes_no_other_name(own: Path) -> None:
+def test_outcome_that_is_unsure_makes_no_other_name(own):
     names = [key.entry("w4")]
     for said in ('{"unsure": "noise"}', '{"unsure": "the rounds lay 80% apart"}', "{}"):
         write(own / "where" / "znver5", said)
@@ -42,19 +40,19 @@ def test_outcome_that_is_unsure_makes_no_other_name(own: Path) -> None:
     assert names[0] == names[1] == names[2] != names[3]
 
 
-def test_records_of_other_kernels_make_no_other_name(own: Path) -> None:
+def test_records_of_other_kernels_make_no_other_name(own):
     before = key.entry("w4")
     write(own / "znver5", "one\n")
     assert key.entry("w4") == before
 
 
-def test_name_needs_no_home(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_needs_no_home(own, monkeypatch):
     before = key.entry("w4")
     monkeypatch.setenv("XDG_DATA_HOME", "~no-such-user")
     assert key.entry("w4") == before
 
 
-def test_logs_that_cannot_be_read_are_left_to_the_build(own: Path) -> None:
+def test_logs_that_cannot_be_read_are_left_to_the_build(own):
     before = key.entry("w4")
     (own / "where" / "znver5" / SESSIONS).mkdir(parents=True)
     assert key.entry("w4") == before
