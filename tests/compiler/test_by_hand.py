@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 import te_select
@@ -22,13 +21,6 @@ def test_knob_is_taken_and_the_others_stay_as_they_are(kernel):
     default = te_select.compile(W, tuning_logs=False).config
     assert kernel.config == {**default, "piece": 7, "bytes_per_thread": 0}
     assert kernel.origin == "by hand"
-
-
-def test_result_is_the_same(kernel):
-    cond = np.arange(300).reshape(1, 300) % 3 == 0
-    then = np.arange(1200, dtype="f4").reshape(4, 300)
-    out = kernel(cond, then, np.float32(-1))
-    assert out.tobytes() == np.where(cond, then, np.float32(-1)).tobytes()
 
 
 def test_manifest_says_what_was_set(kernel, tmp_path):

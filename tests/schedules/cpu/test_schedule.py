@@ -38,13 +38,6 @@ def spans_of(loops):
     return [str(loop.annotations[ANNOTATION]) for loop in loops if loop.annotations]
 
 
-def test_loops_that_the_same_operands_move_along_are_fused():
-    shape = (4, 5, 6, 7)
-    loops = scheduled_loops(Workload(shape, shape, shape))
-    assert len(loops) == 1
-    assert int(loops[0].extent) == 4 * 5 * 6 * 7
-
-
 @pytest.mark.parametrize(("n", "parallel"), [(1000, [False]), (1 << 22, [True, False])])
 def test_small_work_has_no_parallel_loop_and_big_work_has_one(n, parallel):
     loops = scheduled_loops(Workload((n,), (n,), (n,)))

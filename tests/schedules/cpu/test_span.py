@@ -58,19 +58,6 @@ def test_code_assumes_alignment_only_past_the_cache(span):
     assert {ACCESS.search(line)[1] for line in others} == {"1"}
 
 
-def test_cond_that_stays_is_read_once_and_picks_the_side():
-    script = span_function(Span(4, "s", "f", "f", 1, 64, 4, False, False)).script()
-    assert len(re.findall(r"cond_1\[(?!0\] !=)", script)) == 0
-    assert len(re.findall(r"cond_1\[0\] != T.uint8\(0\)", script)) == 1
-    assert "!= T.Broadcast" not in script  # no vector of masks
-
-
-def test_repeating_operand_is_loaded_before_the_loop():
-    script = span_function(Span(4, "f", "f", "s", 1, 64, 1, False, False)).script()
-    assert script.count("else__1[") == 1
-    assert script.index("else__1[") < script.index("while ")
-
-
 @pytest.mark.parametrize(
     ("width", "moves", "inputs"),
     [
