@@ -99,7 +99,7 @@ def steps_of(block: s_tir.SBlock, pattern: AccessPattern) -> Steps:
     ------
     SelectError
         If the block is not a Select, an index is neither a loop's variable nor 0, an operand does
-        not move evenly along the axes of a loop, or out is not written in row-major order.
+        not move evenly along the axes of a loop, or out is not C-contiguous.
     """
     loads = operands_of(block.body)
     steps = {operand: _along_loops(load, block, pattern) for operand, load in loads.items()}

@@ -365,7 +365,7 @@ def _by_cuda_kernel(library: Any, workload: Workload, given: Operands) -> None:
 
 
 _OTHERS_ON_CUDA = {
-    "strides": (ArgumentError, "{} has strides .*(row-major|compact)"),
+    "strides": (ArgumentError, "{} has strides .*(C-contiguous|compact)"),
     "overlap": (ArgumentError, "out .* overlaps an input in part"),
     "half an element": (ArgumentError, "{} begins at .*divisible by 8"),
     "device": (ArgumentError, "{} is in memory of the CPU; expected"),

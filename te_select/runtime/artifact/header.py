@@ -61,7 +61,7 @@ def text(manifest: Manifest) -> bytes | None:
     return f"""\
 {begin}
  *
- * Arrays are compact and row-major, and pointers aligned as their type is; a pointer to no elements
+ * Arrays are C-contiguous, and pointers aligned as their type is; a pointer to no elements
  * may be null. A size_NAME is the extent of every axis NAME. A function may be called from several
  * threads. {_DEVICE if stream else _CPU} */
 #ifndef TE_SELECT_{guard}_H_

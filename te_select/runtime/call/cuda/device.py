@@ -49,7 +49,7 @@ class CudaDevice(Device):
         if found.library != "cupy":
             strides = tuple(stride // width for stride in found.strides)
             raise ArgumentError(
-                f"{name} has strides {strides} for shape {found.shape}; expected compact row-major "
+                f"{name} has strides {strides} for shape {found.shape}; expected C-contiguous "
                 f"memory, for {type(given).__name__} cannot be copied here"
             )
         return self._handed_over(sys.modules["cupy"].ascontiguousarray(given))
@@ -152,7 +152,7 @@ def torch_bits(tensor: Any, width: int) -> Any:
 
 
 def _is_compact(operand: Operand, width: int) -> bool:
-    """Whether a tensor is row-major without gaps; width is in bytes."""
+    """Whether a tensor is C-contiguous; width is in bytes."""
     step = width
     for extent, stride in zip(reversed(operand.shape), reversed(operand.strides), strict=True):
         if extent != 1 and stride != step:
