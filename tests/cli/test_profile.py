@@ -128,7 +128,7 @@ MORE = ("99999", "9" * 30, "9" * 5000)
 
 
 @pytest.mark.parametrize("text", ["abc", "0", "-1", "1.5", " 2 ", "²", *MORE])
-def test_env_shows_the_threads_and_what_is_wrong_with_their_number(monkeypatch, text):
+def test_env_shows_the_threads_and_what_is_wrong_with_them(monkeypatch, text):
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", text)
     monkeypatch.setenv("TE_SELECT_PROFILE", f"bytes_per_thread={1 << 60}")
     shown = run_json("env")["profile"]

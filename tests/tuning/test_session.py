@@ -75,7 +75,7 @@ def test_config_that_wins_once_does_not_replace_the_default(run):
     assert run.measurer.rounds == [trials.FIRST_ROUNDS, trials.ROUNDS]
 
 
-def test_default_is_recorded_unless_a_config_is_ahead_in_the_finals(run):
+def test_default_is_recorded_unless_a_config_wins_the_finals(run):
     record = run(SMALL, FakeMeasurer(flat), trials=80)
     assert run.measurer.rounds == [trials.FIRST_ROUNDS]
     assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
