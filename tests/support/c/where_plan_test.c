@@ -1,3 +1,2 @@
 /* The joining of shapes alone. */
 #include "where_plan.h"
-
