@@ -92,14 +92,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         manifest = read_manifest(Path(libraries[0]["path"]))
         served = {node["place"]: node["symbol"] for node in manifest["nodes"]}
         found = [models.describe(node, {}) | {"symbol": served[node.place]} for node in nodes]
-        if as_json:
-            document |= {"model": model, "nodes": found}
-        else:
-            document = {
-                "model": f"{model}: {models.counted(nodes)}",
-                **document,
-                **models.for_people(found, "name", "status", "symbol"),
-            }
+        document = models.document(model, found, as_json, "name", "status", "symbol") | document
     console.show(document, as_json)
 
 

@@ -108,11 +108,7 @@ def _show_model(path: Path, size: list[str] | None, expand: bool, as_json: bool)
         raise console.UsageError(f"--size {wide[0]} is a range; expected one size")
     sizes = {name: least for name, (least, _) in ranges.items()}
     described = [models.describe(node, sizes) for node in nodes]
-    document = {"model": path, "sizes": sizes, "nodes": described}
-    if not as_json:
-        document["model"] = f"{path}: {models.counted(nodes)}"
-        document |= models.for_people(described, *_COLUMNS)
-    console.show(document, as_json)
+    console.show({"sizes": sizes, **models.document(path, described, as_json, *_COLUMNS)}, as_json)
 
 
 def _of_library(path: Path) -> dict[str, Any]:

@@ -149,20 +149,25 @@ def _bytes(node: ModelNode, sizes: dict[str, int]) -> int | None:
         return None
 
 
-def counted(nodes: Sequence[ModelNode]) -> str:
-    """How many nodes have which status: ``9 nodes: 4 compiled, 5 shape``."""
-    by_status = (f"{n} {status}" for status, n in Counter(node.status for node in nodes).items())
-    return f"{count_of(len(nodes), 'node')}: {', '.join(by_status)}"
+def document(
+    path: Path, described: Sequence[dict[str, Any]], as_json: bool, *columns: str
+) -> dict[str, Any]:
+    """A model and its nodes: all that `describe` says of them as JSON types.
 
-
-def for_people(described: Sequence[dict[str, Any]], *columns: str) -> dict[str, Any]:
-    """Of nodes: a table, the meaning of their names, and why some have no kernel."""
+    For people: how many have which status, a table of some columns, why some have no kernel, and
+    the meaning of their names.
+    """
+    if as_json:
+        return {"model": path, "nodes": described}
+    statuses = Counter(node["status"] for node in described).items()
+    counts = ", ".join(f"{count} {status}" for status, count in statuses)
     reasons: dict[str, list[str]] = {}
     for node in described:
         if node["status"] in ("dispatched", "refused"):
             reasons.setdefault(f"{node['status']}: {node['reason']}", []).append(node["place"])
     names = {name: text for node in described for name, text in node["dims"].items()}
     return {
+        "model": f"{path}: {count_of(len(described), 'node')}: {counts}",
         "nodes": [{name: node[name] for name in ("place", *columns)} for node in described],
         "reasons": [f"{', '.join(places)}: {reason}" for reason, places in reasons.items()],
         "dims": {name: text for name, text in sorted(names.items()) if name != text},
