@@ -108,7 +108,8 @@ def _show_model(path: Path, size: list[str] | None, expand: bool, as_json: bool)
         raise console.UsageError(f"--size {wide[0]} is a range; expected one size")
     sizes = {name: least for name, (least, _) in ranges.items()}
     described = [models.describe(node, sizes) for node in nodes]
-    console.show({"sizes": sizes, **models.document(path, described, as_json, *_COLUMNS)}, as_json)
+    found = models.document(path, described, as_json, *_COLUMNS)
+    console.show({**found, "sizes": sizes}, as_json)
 
 
 def _of_library(path: Path) -> dict[str, Any]:
