@@ -522,6 +522,8 @@ def _layouts() -> Iterator[Case]:
         if name != "cond" and kind.element.width > 1:
             oddity = "misaligned"
             yield _case(f"{kind.dtype} misaligned,", kind, oddity, name, lambda a: _shifted(a, 1))
+    reverse = _LAYOUTS["reversed rows"]
+    yield _case("named sizes in reversed rows,", NAMED, "strides", "then", reverse, n=2, m=7)
     for strides in ((16, 4), (-4, 12)):
         oddity = "strides" if strides[0] < 0 else ""
         change = lambda a, strides=strides: _strided(a, (3, 4), strides)  # noqa: E731
