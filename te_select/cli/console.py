@@ -154,12 +154,8 @@ def print_table(
         columns = [name for name in rows[0] if name not in least[:count]]
         for name in columns:
             number = name in right or all(isinstance(row[name], (int, float)) for row in rows)
-            table.add_column(
-                name,
-                justify="right" if number else "left",
-                overflow="fold",
-                no_wrap=bool(least) and name != columns[0],
-            )
+            table.add_column(name, overflow="fold", no_wrap=bool(least) and name != columns[0])
+            table.columns[-1].justify = "right" if number else "left"
         for row in rows:
             table.add_row(*(_in_words(row[name]) for name in columns))
         width = console.measure(table, options=unbounded).maximum

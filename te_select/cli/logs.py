@@ -55,12 +55,10 @@ def list_command(
                 for entry in each.entries
                 if (problem := misfit(entry)) is not None
             ]
-    if as_json:
-        records = [{**row, "folder": folder} for folder, own in rows.items() for row in own]
-        show({"records": records, "damaged": complaints}, as_json)
-    else:
-        tables = {to: [{key: row[key] for key in _COLUMNS} for row in rows[to]] for to in rows}
-        show({**tables, "damaged": complaints}, as_json)
+    records = [{**row, "folder": folder} for folder, own in rows.items() for row in own]
+    tables = {to: [{key: row[key] for key in _COLUMNS} for row in rows[to]] for to in rows}
+    listed = {"records": records} if as_json else tables
+    show({**listed, "damaged": complaints}, as_json)
     if complaints:
         raise typer.Exit(FAILED)
 

@@ -74,13 +74,11 @@ def profile_command(
         "notes": [
             "ratio: the speed-up by that choice; threads 0: all",
             *(f"{doubt}; try --rounds {2 * rounds}" for doubt in measured.doubts),
+            f"for other machines like this one: TE_SELECT_PROFILE={','.join(measured.pairs)}",
         ],
     }
     if busy > BUSY:
         document["notes"].append(
             f"other programs used {busy:.1f} cores meanwhile, so that these values may be wrong"
         )
-    document["notes"].append(
-        f"for other machines like this one: TE_SELECT_PROFILE={','.join(measured.pairs)}"
-    )
     show(document, as_json)

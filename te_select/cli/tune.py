@@ -142,10 +142,9 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     if as_json:
         console.show(_document(outcomes, logs, interrupted, end), as_json)
     else:
-        rest = (
-            show.interruption(outcomes, display.workloads, display.progress) if interrupted else ""
-        )
-        _print(outcomes, wanted, logs, rest, is_own=place.tuning_logs is None)
+        rest = show.interruption(outcomes, display.workloads, display.progress)
+        own = place.tuning_logs is None
+        _print(outcomes, wanted, logs, rest if interrupted else "", is_own=own)
     drawn = [outcome for outcome in outcomes if outcome.knobs]
     if plot is not None and drawn:
         show.plot(plot, drawn)
