@@ -50,7 +50,12 @@ def test_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
             atomic.replace(path, b"")
 
 
-FAULTS = {"fsync": errno.EIO, "write": errno.ENOSPC, "close": errno.EDQUOT}
+FAULTS = {
+    "fsync": errno.EIO,
+    "write": errno.ENOSPC,
+    "close": errno.EDQUOT,
+    "replace": errno.EROFS,
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -66,6 +71,8 @@ def test_disk_that_fails_leaves_the_old_file_and_no_other(
 
     if fault == "fsync":
         monkeypatch.setattr(os, "fsync", failing)
+    elif fault == "replace":
+        monkeypatch.setattr(Path, "replace", failing)
     else:
         fdopen = os.fdopen
 
