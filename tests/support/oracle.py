@@ -206,14 +206,10 @@ def _address(operand: Any) -> Any:
 
 
 def _by_plain_function(library: Any, workload: Workload, given: Operands, *more: Any) -> None:
-    sizes = dict(_sizes(workload, given)) if workload.dim_names else {}
-    status, message = call_plain(
-        code(library),
-        workload,
-        *(given[name] for name in NAMES),
-        sizes=[sizes[name] for name in workload.dim_names],
-        more=more,
-    )
+    found = dict(_sizes(workload, given)) if workload.dim_names else {}
+    sizes = [found[name] for name in workload.dim_names]
+    operands = (given[name] for name in NAMES)
+    status, message = call_plain(code(library), workload, *operands, sizes=sizes, more=more)
     if status:
         raise {1: ValueError, 2: RuntimeError}[status](message)
 
@@ -402,15 +398,9 @@ DOORS_OF_CUDA = {
 
 def library(folder: Path, **how: Any) -> Any:
     """A library of a CPU with all workloads of the cases and all of where(), in plain C."""
-    workloads = [*WORKLOADS, *family.places(family.parts())]
-    described = manifest(workloads, plain=True)
-    path = build(
-        workloads,
-        folder / "oracle.so",
-        described=described,
-        places=family.places(family.parts()),
-        **how,
-    )
+    places = family.places(family.parts())
+    workloads, path = [*WORKLOADS, *places], folder / "oracle.so"
+    build(workloads, path, described=manifest(workloads, plain=True), places=places, **how)
     return loading.load(path)
 
 
