@@ -89,7 +89,12 @@ class _Any(ctypes.Structure):
 
 def call(kernel: Any, *operands: HandMade) -> int:
     """Call a kernel's exported function as C does, and return its status."""
+    name = f"__tvm_ffi_{kernel.workload.name}"
+    return call_function(ctypes.CDLL(str(kernel.path))[name], *operands)
+
+
+def call_function(function: Any, *operands: HandMade) -> int:
+    """The same of a function that ctypes has found."""
     arguments = (_Any * 4)(*(_Any(7, 0, ctypes.addressof(each.tensor)) for each in operands))
-    function = ctypes.CDLL(str(kernel.path))[f"__tvm_ffi_{kernel.workload.name}"]
     status: int = function(None, arguments, 4, ctypes.byref(_Any()))
     return status

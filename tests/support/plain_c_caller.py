@@ -1,6 +1,6 @@
 """Calls a library as plain C would: by dlopen, with tensors in ctypes, and without tvm-ffi.
 
-Run as a program: ``plain_c_caller.py NAME LIBRARY...`` calls the function of every library, closes
+Run as a module: ``plain_c_caller NAME LIBRARY...`` calls the function of every library, closes
 it while its threads wait, sleeps, and does so again.
 """
 
@@ -13,36 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from te_select.runtime.call.dlpack import DLTensor
+from tests.support.hand_made import HandMade, call_function
 
 SHAPE = (64, 64)
-_BOOL, _FLOAT, _CPU, _DLTENSOR = 6, 2, 1, 7
-
-
-class Argument(ctypes.Structure):
-    """TVMFFIAny."""
-
-    _fields_ = (
-        ("type_index", ctypes.c_int32),
-        ("padding", ctypes.c_int32),
-        ("value", ctypes.c_void_p),
-    )
 
 
 def call(select: Any) -> bool:
     """Select into new memory; whether the result is right."""
-    extents = (ctypes.c_int64 * 2)(*SHAPE)
     cond = np.arange(SHAPE[0] * SHAPE[1]).reshape(SHAPE) % 3 == 0
-    arrays = [cond, np.ones(SHAPE, "f4"), np.zeros(SHAPE, "f4"), np.full(SHAPE, 7, "f4")]
-    tensors = []
-    for array in arrays:
-        code = _BOOL if array.dtype == np.bool_ else _FLOAT
-        kind = (code, 8 * array.itemsize, 1)
-        tensors.append(DLTensor(array.ctypes.data, _CPU, 0, 2, *kind, extents, None, 0))
-    given = [Argument(_DLTENSOR, 0, ctypes.addressof(tensor)) for tensor in tensors]
-    result = Argument()
-    status = select(None, (Argument * 4)(*given), 4, ctypes.byref(result))
-    return status == 0 and bool((arrays[3] == cond).all())
+    out = np.full(SHAPE, 7, "f4")
+    arrays = cond, np.ones(SHAPE, "f4"), np.zeros(SHAPE, "f4"), out
+    status = call_function(select, *map(HandMade, arrays))
+    return status == 0 and bool((out == cond).all())
 
 
 def main(name: str, *paths: str) -> None:

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,12 +11,12 @@ from tests.support.plain_c_caller import SHAPE
 from tests.support.programs import output
 from tests.support.runtime_standin import build
 
-CALLER = Path(__file__).parents[3] / "support/plain_c_caller.py"
 WORKLOAD = te_select.Workload(SHAPE, SHAPE, SHAPE)
 
 
 def run(*paths):
-    said = output(sys.executable, CALLER, WORKLOAD.name, *paths, TE_SELECT_NUM_THREADS="3")
+    command = sys.executable, "-m", "tests.support.plain_c_caller", WORKLOAD.name, *paths
+    said = output(*command, TE_SELECT_NUM_THREADS="3")
     assert said == "every call was right\n"
 
 
