@@ -201,10 +201,14 @@ def test_stats_name_the_kernel_of_a_call(cond, x, y, name):
 
 
 def test_stats_leave_out_calls_that_no_one_kernel_serves():
-    x = np.ones((300, 70), "f4")
+    x, numbers = np.ones((300, 70), "f4"), np.broadcast_to(np.float32(2), (300, 70))
     before = where.stats()
-    where(np.ones((70, 300), bool).T, x, x)  # by tiles
-    where(True, np.ones((), "f4"), np.broadcast_to(np.float32(2), (300, 70)))
+    for given, name in (
+        ((np.ones((70, 300), bool).T, x, x), "tiles"),
+        ((True, np.ones((), "f4"), numbers), "fill"),
+    ):
+        where(*given)
+        assert where.explain(*given).kernel == name
     after = where.stats()
     assert (after.calls - before.calls, after.kernels) == (2, before.kernels)
 
