@@ -1,4 +1,4 @@
-"""What makes an outcome unsure, what may replace what, and what may be used.
+"""What makes an outcome unsure, what may replace what, and what fits this te_select.
 
 An unsure outcome is reported, but nothing compiles with it, and it replaces no reliable record. The
 next session tunes its workload again.

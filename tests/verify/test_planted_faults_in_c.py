@@ -60,7 +60,7 @@ FAULTS = [
     "cpu/where.c: w->flags = how.flags & {~TE_SELECT_SMALL => ~TE_SELECT_SKIP};",
     "cpu/decide.c: if (looks) how.flags |= {TE_SELECT_SKIP => TE_SELECT_STREAM};",
     "cpu/decide.c: if (streams) how.flags |= {TE_SELECT_STREAM => TE_SELECT_BACKWARDS};",
-    "cpu/decide.c: moved >= {2 * grain => grain};",
+    "cpu/machine.h: return grain > 0 ? {2 * grain => grain} :",
     "cpu/decide.c: int64_t sides = bytes[TE_SELECT_COND] > {1 => 4096} ?",
     "cpu/decide.c: streams = (is_fill ? out : {moved => out}) >=",
     "cpu/cond_sampling.c: return !memcmp(at, at + 1, (size_t)length - {1 => length});",

@@ -47,6 +47,11 @@ const char* te_select_find_machine(te_select_machine* machine);
  * te_select_decisions. A fill is compared by its output. */
 __int128 te_select_streams_from(const te_select_machine* machine, int is_fill, int32_t threads);
 
+/* The bytes moved from which on a call may have a second thread; grain is `bytes_per_thread`. */
+static inline int64_t te_select_large_from(int64_t grain) {
+  return grain > 0 ? 2 * grain : TE_SELECT_NEVER;
+}
+
 /* Reads the first line of a file of a folder; 0 if there is none. */
 int te_select_read_line(char* line, int size, const char* folder, const char* name);
 

@@ -281,8 +281,7 @@ void te_select_take_profile(te_select_machine* m) {
   take_file(m);
   const char* text = getenv("TE_SELECT_PROFILE");
   if (text && *text) take_environment(m, text);
-  int64_t grain = m->decisions.bytes_per_thread;
-  m->small_below = grain > 0 ? 2 * grain : TE_SELECT_NEVER;
+  m->small_below = te_select_large_from(m->decisions.bytes_per_thread);
   for (int is_fill = 0; is_fill < 2; ++is_fill) {
     __int128 from = te_select_streams_from(m, is_fill, 1);
     if (from < m->small_below) m->small_below = (int64_t)from;
