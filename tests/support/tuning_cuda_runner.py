@@ -12,5 +12,7 @@ class Worker(run_worker.Worker):
         fake.fake_reset()
         fake.fake_device(90)
         if problem.workload.element.width == RIGHT_WIDTH:
-            fake.fake_runner(b"te_select_kernel_0", cuda_standin.runner(problem.workload))
+            fake.fake_runner(
+                b"te_select_kernel_0", cuda_standin.runners((problem.workload,))["run_0"]
+            )
         super()._hold(problem)

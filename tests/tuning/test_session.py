@@ -64,15 +64,17 @@ def test_default_is_trial_0_and_the_fastest_is_recorded(run, tmp_path):
     assert scheduled.origin == f"tuned:{record.name}" == f"tuned:{TARGET}/w4_1024cte"
 
 
-def test_config_that_wins_once_does_not_replace_the_default(run):
+@pytest.mark.parametrize("lucky", [1, 2])
+def test_config_that_does_not_win_each_time_leaves_the_default(run, lucky):
     class Lucky(FakeMeasurer):
         def interleave(self, candidates, rounds):
-            self.seconds = by_unroll if len(self.rounds) < 1 else flat
+            self.seconds = by_unroll if len(self.rounds) < lucky else flat
             return super().interleave(candidates, rounds)
 
     record = run(SMALL, Lucky(), trials=80)
     assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
-    assert run.measurer.rounds == [trials.FIRST_ROUNDS, trials.ROUNDS]
+    rounds = [trials.FIRST_ROUNDS, trials.ROUNDS, trials.DUEL_ROUNDS]
+    assert run.measurer.rounds == rounds[: lucky + 1]
 
 
 def test_default_is_recorded_unless_a_config_wins_the_finals(run):
