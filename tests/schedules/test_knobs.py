@@ -116,7 +116,7 @@ SPANS = {
         "te_select_span_w4_fff_i1_v64",
         "te_select_span_w4_fxf_i1_v64_u4",
     ),
-    CudaSpan(8, "o", "f", "p", True, True): (
+    CudaSpan(8, "o", "f", "p", True, False): (
         "te_select_span_w4_fxf",
         "te_select_span_w4_fff_i1",
     ),
