@@ -31,6 +31,15 @@ def test_stores_pass_the_cache_by_bytes_moved_per_thread(where, threads, element
         assert made["fences"] == streams * FENCES
 
 
+def test_call_that_reads_little_is_a_fill_with_own_threshold(where):
+    """If it reads less than half as much as it writes. Only the bytes of out are compared."""
+    made = where(stream_per_thread=4000, fill_per_thread=800)
+    for n in (199, 200):
+        asked = made.asked(mask(n), np.float32(1), np.float32(2))
+        assert flags(asked) == ({"stream"} if n == 200 else set())
+    assert flags(made.asked(mask(200), bits(200), np.float32(2))) == set()
+
+
 RUNS = np.arange(64 * KB) % (16 * KB) < 8 * KB
 
 
