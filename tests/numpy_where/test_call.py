@@ -167,7 +167,7 @@ def test_large_calls_have_more_than_4096_elements():
 @pytest.mark.parametrize("is_read_only", [False, True])
 def test_kernels_serve_every_type_and_read_only_arrays(dtype, is_read_only):
     rng = np.random.default_rng(1)
-    of = numpy_dtype(dtype)
+    of = numpy_dtype(dtype) if dtype in ELEMENT_TYPES else np.dtype(dtype)
     given = [filled(rng, (4, 1), np.dtype(bool)), filled(rng, (4, 7), of), filled(rng, (7,), of)]
     for array in given:
         array.flags.writeable = not is_read_only
