@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import xml.sax.handler
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+import defusedxml.sax
 from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import ParseError, iterparse
 
 from te_select.errors import ModelError, caught
 
 _DEEPEST = 32  # nested bodies
-_MOST_TAGS = 8 * _DEEPEST  # nested tags
 _MOST_LAYERS = 100_000
-_MOST_ELEMENTS = 40 * _MOST_LAYERS
+_MOST_TAGS = 8 * _DEEPEST  # nested tags
 
 
 @dataclass(slots=True)
@@ -89,78 +89,106 @@ def read_document(file: BinaryIO) -> Net:
     ModelError
         If the file is not XML, declares entities or a document type, or is not an IR.
     """
-    path: list[Any] = []  # what is read now, inside of all that is around it
-    nets: list[Net] = []  # the main one, and then those around what is read now
-    bodies: dict[Any, Net] = {}
-    elements = layers = 0
+    handler = _Handler()
+    parser = defusedxml.sax.make_parser()
+    parser.forbid_dtd = True
+    parser.setContentHandler(handler)
     try:
-        for event, element in iterparse(file, ("start", "end"), forbid_dtd=True):
-            if event == "start":
-                path.append(element)
-                elements += 1
-                layers += element.tag == "layer"
-                _check(path, len(nets), elements, layers)
-                if _is_net(path):
-                    nets.append(Net())
-            else:
-                if element.tag == "layer":
-                    _add_layer(nets[-1], element, bodies)
-                elif element.tag == "edge" and path[-2].tag == "edges":
-                    _add_edge(nets[-1], element)
-                elif _is_net(path):
-                    bodies[element] = nets.pop()
-                path.pop()
+        parser.parse(file)
     except caught(DefusedXmlException) as error:
         raise ModelError(
             "the file is no OpenVINO IR: it declares a document type or entities"
         ) from error
-    except caught(ParseError, LookupError, ValueError) as error:  # or of its encoding
-        raise ModelError(f"the file is no OpenVINO IR: {error}") from error
-    return bodies[element]
+    except caught(xml.sax.SAXException, LookupError, ValueError) as error:  # or of its encoding
+        raise ModelError(f"the file is no OpenVINO IR: {_text(error)}") from error
+    return handler.nets[0]
 
 
-def _is_net(path: Sequence[Any]) -> bool:
-    """Whether an element is the main network, or the body of a layer."""
-    return len(path) == 1 or (path[-2].tag == "layer" and path[-1].tag.endswith("body"))
+def _text(error: Exception) -> str:
+    """What is wrong and where, without the file's name."""
+    if isinstance(error, xml.sax.SAXParseException):
+        return f"line {error.getLineNumber()}: {error.getMessage()}"
+    return str(error)
 
 
-def _check(path: Sequence[Any], nets: int, elements: int, layers: int) -> None:
-    """Refuse what no IR has, before memory is taken for it."""
-    if path[0].tag != "net":
-        raise ModelError(f"the XML holds <{path[0].tag}>; expected an OpenVINO IR's <net>")
-    if len(path) > _MOST_TAGS:
-        raise ModelError(f"elements lie in each other more than {_MOST_TAGS} deep")
-    if nets > _DEEPEST:
-        raise ModelError(f"bodies lie in each other more than {_DEEPEST} deep")
-    if elements > _MOST_ELEMENTS or layers > _MOST_LAYERS:
-        raise ModelError(
-            f"the file has more than {_MOST_LAYERS} layers, or {_MOST_ELEMENTS} elements"
-        )
+class _Handler(xml.sax.handler.ContentHandler):
+    """Builds the networks while the XML is read; the XML itself is not kept."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.nets: list[Net] = []  # the main one first, and then those around what is read now
+        self._tags: list[str] = []
+        self._layers: list[Layer] = []
+        self._port: Port | None = None
+        self._dims: list[int] = []
+        self._text: list[str] | None = None
+        self._count = 0
 
-def _add_layer(net: Net, element: Any, bodies: dict[Any, Net]) -> None:
-    """Add a layer that was read, and forget its elements."""
-    layer = Layer(
-        *(element.get(name, "") for name in ("id", "name", "type", "version")),
-        *(dict(each.attrib) for each in element.findall("data")[-1:]),
-    )
-    if layer.id in net.layers:
-        raise ModelError(f"two layers have the id {layer.id!r}; expected one of each")
-    for ports in ("input", "output"):
-        for port in element.iterfind(f"{ports}/port"):
-            dims = [_size(dim.text or "") for dim in port.iterfind("dim")]
-            made = Port(port.get("id", ""), port.get("precision", ""), dims)
-            (layer.inputs if ports == "input" else layer.outputs).append(made)
-    layer.bodies = {each.tag: bodies.pop(each) for each in element if each in bodies}
-    net.layers[layer.id] = layer
-    element.clear()
+    def startElement(self, name: str, attrs: Any) -> None:
+        """Begin an element."""
+        parent = self._tags[-1] if self._tags else ""
+        self._tags.append(name)
+        if len(self._tags) > _MOST_TAGS:
+            raise ModelError(f"elements lie in each other more than {_MOST_TAGS} deep")
+        if not parent:
+            if name != "net":
+                raise ModelError(f"the XML holds <{name}>; expected an OpenVINO IR's <net>")
+            self.nets.append(Net())
+        elif name == "dim":
+            self._text = []
+        elif name == "port" and self._layers:
+            self._port = Port(attrs.get("id", ""), attrs.get("precision", ""))
+            layer = self._layers[-1]
+            (layer.inputs if parent == "input" else layer.outputs).append(self._port)
+        elif name == "edge":
+            self._edge(parent, attrs)
+        elif name == "layer":
+            self._layer(attrs)
+        elif name == "data" and parent == "layer":
+            self._layers[-1].data = dict(attrs)
+        elif parent == "layer" and name.endswith("body"):
+            if len(self.nets) > _DEEPEST:
+                raise ModelError(f"bodies lie in each other more than {_DEEPEST} deep")
+            self._layers[-1].bodies[name] = Net()
+            self.nets.append(self._layers[-1].bodies[name])
 
+    def endElement(self, name: str) -> None:
+        """End an element."""
+        self._tags.pop()
+        parent = self._tags[-1] if self._tags else ""
+        if name == "dim" and self._text is not None:
+            self._dims.append(_size("".join(self._text)))
+            self._text = None
+        elif name == "port" and self._port is not None:
+            self._port.dims = self._dims
+            self._dims, self._port = [], None
+        elif name == "layer":
+            self._layers.pop()
+        elif parent == "layer" and name.endswith("body"):
+            self.nets.pop()
 
-def _add_edge(net: Net, element: Any) -> None:
-    to = element.get("to-layer", ""), element.get("to-port", "")
-    if to in net.edges:
-        raise ModelError(f"two edges lead to port {to[1]} of layer {to[0]}; expected one")
-    net.edges[to] = element.get("from-layer", ""), element.get("from-port", "")
+    def characters(self, content: str) -> None:
+        """Collect the text of a dim."""
+        if self._text is not None:
+            self._text.append(content)
+
+    def _layer(self, attrs: Any) -> None:
+        layer = Layer(*(attrs.get(name, "") for name in ("id", "name", "type", "version")))
+        net = self.nets[-1]
+        if layer.id in net.layers:
+            raise ModelError(f"two layers have the id {layer.id!r}; expected one of each")
+        net.layers[layer.id] = layer
+        self._count += 1
+        if self._count > _MOST_LAYERS:
+            raise ModelError(f"the file has more than {_MOST_LAYERS} layers")
+        self._layers.append(layer)
+
+    def _edge(self, parent: str, attrs: Any) -> None:
+        if parent == "edges":
+            to = attrs.get("to-layer", ""), attrs.get("to-port", "")
+            if to in self.nets[-1].edges:
+                raise ModelError(f"two edges lead to port {to[1]} of layer {to[0]}; expected one")
+            self.nets[-1].edges[to] = attrs.get("from-layer", ""), attrs.get("from-port", "")
 
 
 def _size(text: str) -> int:

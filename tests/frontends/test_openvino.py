@@ -110,6 +110,9 @@ READ = {
     "arithmetic of shapes": (of_shapes(), {"status": "shape"}),
     **{f"shape behind {each} layers": (of_ints(each), {"status": "shape"}) for each in (0, 1, 3)},
     "constants": (of_constants(), {"status": "folded", "cond_producer": "initializer"}),
+    "names of other namespaces": (
+        select("4", "4", "").replace("<net", '<net xmlns="http://x" onnx:op="1"', 1),
+        {"status": "compiled"}),
     "no Select": (net([parameter(0, "FP32", "4")], []),),
 }  # fmt: skip
 
