@@ -19,7 +19,7 @@ from te_select.runtime.artifact import files
 
 Output = Annotated[
     Path,
-    typer.Option("-o", "--output", help="The .so to write; its .json, .h, .a and .o go beside it."),
+    typer.Option("-o", "--output", help="The .so to write; its .json and .h go beside it."),
 ]
 Static = Annotated[bool, typer.Option("--static", help="Write a static library .a as well.")]
 StaticObject = Annotated[
