@@ -253,10 +253,12 @@ def _of_torch(tensor: Any, name: str, expected: ElementType, device: Device) -> 
     except DTypeError:
         element = None
     _check_element(element, tensor.dtype, name, expected)
-    if tensor.device.type != device.of_torch or tensor.layout != sys.modules["torch"].strided:
+    is_strided = tensor.layout == sys.modules["torch"].strided
+    if tensor.device.type != device.of_torch or not is_strided:
+        made = device.of_torch if is_strided else "to_dense"
         raise ArgumentError(
             f"{name} is a {tensor.layout} tensor on {tensor.device}; expected a strided tensor on "
-            f"{device.words}: pass {name}.{device.of_torch}()"
+            f"{device.words}: pass {name}.{made}()"
         )
     lazy = tensor.is_conj() or tensor.is_neg()
     plain = tensor.detach()
