@@ -42,8 +42,7 @@ def test_call_that_kernels_serve_is_numpys_and_explained(name):
     after = where.stats()
     assert (after.left, found.left) == (before.left, "")
     kernels = {name for name, n in after.kernels.items() if n != before.kernels.get(name)}
-    if "pieces" not in str(found.steps):
-        assert kernels == {found.kernel} - {"tiles", "fill"}
+    assert kernels == {found.kernel} - {"tiles", "fill"}
 
 
 LEFT_CALLS = {name: (reason, given) for reason in LEFT for name, given in LEFT[reason].items()}
