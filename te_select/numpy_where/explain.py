@@ -115,6 +115,6 @@ def _of_two_types(cond: Any, *sides: Any) -> Explanation:
         return _with(explain(cond, *found), "a single value is converted")
     size = min(np.broadcast(cond, *found).size, numpy_rules.PIECE)
     kinds = zip((cond, *found), (bool, dtype, dtype), strict=True)
-    parts = (np.empty(size if np.size(each) > 1 else 1, kind) for each, kind in kinds)
-    how = explain(*parts, out=np.empty(size, dtype))
+    cond, x, y = (np.empty(size if np.size(each) > 1 else 1, kind) for each, kind in kinds)
+    how = explain(cond, x, y, np.empty(size, dtype))
     return _with(how, f"converted in pieces of {numpy_rules.PIECE} elements")
