@@ -26,7 +26,9 @@ def test_pipe_named_as_a_temporary_file_is_not_waited_for(tmp_path: Path, name: 
 def test_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").write_bytes(b"precious")
     (tmp_path / "mask.so").symlink_to(tmp_path / "precious")
+    before = len([*Path("/proc/self/fd").iterdir()])
     atomic.replace(tmp_path / "mask.so", b"new")
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
     assert (tmp_path / "precious").read_bytes() == b"precious"
     assert (tmp_path / "mask.so").read_bytes() == b"new"
 
