@@ -114,7 +114,7 @@ def _entry(workload: Any, target: Any, tuning_logs: Any, config: Any) -> str | N
 
 
 def _records(tuning_logs: Any) -> list[str | bytes]:
-    """The logs of all targets: the nearest record may be that of another one."""
+    """The logs of all targets: to tell which folders this target reads would take tvm."""
     given = folders.default_folders() if tuning_logs is None else [Path(tuning_logs)]
     found = folders.contents(given)
     if tuning_logs is not None and not found:
