@@ -80,7 +80,6 @@ class TrialFlags:
     ] = False
     density: Annotated[float, typer.Option(help="Percent of cond that is true.")] = 50.0
     block: Annotated[int, typer.Option(help="Elements of cond that are drawn together.")] = 1
-    cond_file: Annotated[str, typer.Option(help="A .npy of booleans: the cond.")] = ""
 
 
 Plot = Annotated[Path | None, typer.Option(help="Draw trials and knobs: PNG, SVG or PDF.")]

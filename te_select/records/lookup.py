@@ -23,19 +23,8 @@ from te_select.backends.targets import ResolvedTarget
 from te_select.errors import TuningError, caught, warn
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.records import doubt, folders, log
+from te_select.records import doubt, folders, log, origin
 from te_select.records.log import Entry
-from te_select.records.origin import (
-    DEFAULT,
-    NEAREST,
-    NONE_NEAR,
-    NOT_ASKED,
-    OF_SCHEDULE,
-    TUNED,
-    explain,
-    outcome,
-    ratio,
-)
 from te_select.records.sizes import representative
 
 NEAR = 4.0  # a factor; levels of cache differ by 16 and more, so 4 mostly stays within one level
@@ -100,7 +89,7 @@ def find(
         config does not fit their own workload. All of these are left out.
     """
     if logs is False:
-        return Found(None, DEFAULT, NOT_ASKED)
+        return Found(None, origin.DEFAULT, origin.NOT_ASKED)
     if logs is None:
         roots = folders.default_folders(within)
     else:
@@ -126,7 +115,8 @@ def find(
         unsure = unsure or (
             f"; the record {place}/{entry.key} is unsure, so it is not used: {entry.unsure}"
         )
-    return Found(None, DEFAULT, OF_SCHEDULE + unsure if unsure else NONE_NEAR)
+    why = origin.OF_SCHEDULE + unsure if unsure else origin.NONE_NEAR
+    return Found(None, origin.DEFAULT, why)
 
 
 def _usable(place: Path, must: bool) -> list[Entry]:
@@ -155,7 +145,7 @@ def _ranked(
     names = set(workload.dim_names)
     ranked = []
     for root, entry in entries:
-        factor, ranged = ratio(pattern, entry.pattern), bool(entry.sized_names)
+        factor, ranged = origin.ratio(pattern, entry.pattern), bool(entry.sized_names)
         its = doubt.resolved(entry.target)
         if factor is None or factor > NEAR or (ranged and entry.sized_names != names):
             continue
@@ -175,7 +165,8 @@ def _ranked(
             continue
         if not target.model:
             config = schedule.without_machine_knobs(pattern, target.tvm, config)
-        origin = f"{TUNED if own else NEAREST}{place}/{entry.key}"
         by_hand = "edited by hand since it was tuned"
-        found = by_hand if entry.edited else outcome(entry.seconds, entry.session)
-        yield entry, Found(config, origin, explain(place, workload, None if own else factor, found))
+        found = by_hand if entry.edited else origin.outcome(entry.seconds, entry.session)
+        name = f"{origin.TUNED if own else origin.NEAREST}{place}/{entry.key}"
+        why = origin.explain(place, workload, None if own else factor, found)
+        yield entry, Found(config, name, why)

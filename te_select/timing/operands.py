@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,51 +29,19 @@ class Mask:
         Percent of cond that is true.
     block
         Elements that are drawn together; 1 for each on its own.
-    file
-        A ``.npy`` of booleans that are cond instead, in their order; empty for none.
     """
 
     density: float = 50.0
     block: int = 1
-    file: str = ""
 
     def described(self) -> str:
-        """What it is, in words; of a file also what it holds now."""
-        if not self.file:
-            return f"{self.density:g} % true, in blocks of {self.block}"
-        digest = hashlib.sha256(Path(self.file).read_bytes()).hexdigest()
-        return f"{self.file} (sha256 {digest[:16]})"
+        """What it is, in words."""
+        return f"{self.density:g} % true, in blocks of {self.block}"
 
     def draw(self, rng: np.random.Generator, count: int) -> npt.NDArray[np.bool_]:
-        """Draw ``count`` elements.
-
-        Raises
-        ------
-        ValueError
-            If the file cannot be read, or holds other than ``count`` booleans.
-        """
-        if self.file:
-            return self._read(count)
+        """Draw ``count`` elements."""
         blocks = rng.random(-(-count // self.block), np.float32) < self.density / 100
         return np.repeat(blocks, min(self.block, count))[:count]
-
-    def check(self, count: int | None = None) -> None:
-        """Raise ValueError if it cannot be drawn for so many elements; None for any number."""
-        if self.file:
-            self._read(count)
-
-    def _read(self, count: int | None) -> npt.NDArray[np.bool_]:
-        try:
-            found: npt.NDArray[Any] = np.load(self.file, mmap_mode="r", allow_pickle=False)
-            held, flat = f"{found.size} {found.dtype}", found.reshape(-1)
-        except OSError as error:
-            raise ValueError(f"{self.file} cannot be read: {error.strerror or error}") from error
-        except Exception as error:  # of an archive; or what a header may lead to
-            raise ValueError(f"{self.file} is no .npy of booleans, as numpy.save writes") from error
-        if flat.dtype != np.bool_ or count not in (None, flat.size):
-            number = "" if count is None else f"{count} "
-            raise ValueError(f"{self.file} holds {held}; expected the {number}booleans of cond")
-        return flat
 
 
 USUAL = Mask()

@@ -117,8 +117,8 @@ class Job:
         """The job with the times of the default and of the roof; of several the better ones."""
         seconds, roof, mask = self.session.look(self.task, observe), self.roof, self.task.mask
         if self.session.runner == LOCAL and not self.task.ranges:
-            pattern, block = access_pattern(self.task.points[-1]), 1 if mask.file else mask.block
-            needed = pattern.bytes_needed(mask.density / 100, block)
+            pattern = access_pattern(self.task.points[-1])
+            needed = pattern.bytes_needed(mask.density / 100, mask.block)
             if bandwidth := roof_of(self.session.target.kind, needed):
                 roof = min(needed / bandwidth, roof or math.inf)
         return replace(self, seconds=min(seconds, self.seconds or seconds), roof=roof)
@@ -204,12 +204,9 @@ class Agenda:
         if job.share < NEAR_ROOF:
             return job
         why = f"the default reaches {job.share:.0%} of the roof"
-        if doubts := doubt.reasons(watch.others(), 0.0):
-            why = f"unsure: {why}, but {doubts}"
-        elif job.share > BEYOND_ROOF:
-            why = f"unsure: {why}, which no kernel can"
-        else:
-            why = f"{why}; --all tunes it"
+        beyond = "no kernel can" if job.share > BEYOND_ROOF else ""
+        doubts = doubt.reasons(watch.others(), 0.0) or beyond
+        why = f"unsure: {why}, but {doubts}" if doubts else f"{why}; --all tunes it"
         return replace(job.outcome(), passed_over=why)
 
     def _tune(self, job: Job, observe: Observer, jobs_left: int) -> Outcome:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 from te_select.errors import ArgumentError
 from te_select.operator.broadcast import shown
-from te_select.timing.operands import USUAL, Mask
+from te_select.timing.operands import Mask
 from te_select.tuning.measuring.process import LONGEST
 
 TRIALS = 64
@@ -35,7 +34,7 @@ class Options:
         Tune workloads that have a record already, too.
     patient
         Go on with a workload when nothing untried is predicted to be faster.
-    density, block, cond_file
+    density, block
         The cond of the timing, as `te_select.timing.operands.Mask` has it.
 
     Raises
@@ -52,13 +51,11 @@ class Options:
     patient: bool = False
     density: float = 50.0
     block: int = 1
-    cond_file: str = ""
 
     @property
     def mask(self) -> Mask:
         """The cond of the timing."""
-        file = str(Path(self.cond_file).absolute()) if self.cond_file else ""
-        return Mask(self.density, self.block, file)
+        return Mask(self.density, self.block)
 
     def __post_init__(self) -> None:
         for name, (kinds, least, most, expected) in _RANGES.items():
@@ -67,12 +64,6 @@ class Options:
                 type(value) in kinds and least <= value <= most
             ):
                 raise ArgumentError(f"{name} is {shown(value)}; expected {expected}")
-        if self.cond_file and (self.density, self.block) != (USUAL.density, USUAL.block):
-            raise ArgumentError("cond_file says all of cond; leave density and block out")
-        try:
-            self.mask.check()
-        except ValueError as error:
-            raise ArgumentError(f"cond_file {error}") from error
 
 
 _RANGES: dict[str, tuple[tuple[type, ...], float, float, str]] = {

@@ -38,7 +38,6 @@ from te_select.tuning.search import Batches, search
 from te_select.tuning.space import Space
 from te_select.tuning.task import Task
 from te_select.tuning.trials import Observer, Run, UntunableError
-from te_select.verify.reference import ints
 
 _BUILDERS = ("te_select", "tvm")  # packages whose versions, with the machine's, decide the build
 
@@ -167,12 +166,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
             If measuring itself does not work, or the logs cannot be written.
         """
         self.last_run = None
-        anew = self.options.force or only
-        if not anew and (found := self.find(task)):
-            return found
         with self._opened(task) as journal:
-            # Another session may have tuned it while this one waited for the lock.
-            if (there := self.find(task)) and not anew:
+            if (there := self.find(task)) and not (self.options.force or only):
                 return there
             run = self.last_run = Run(task, self.measurer, journal, observe, until)
             watch = self.measurer.watch()
@@ -202,11 +197,6 @@ class Session(contextlib.AbstractContextManager["Session"]):
             raise UntunableError(
                 f"{task.workload.name} has no elements: there is nothing to measure"
             )
-        try:
-            for point in task.points:
-                task.mask.check(math.prod(ints(point.cond_shape)))
-        except ValueError as error:
-            raise UntunableError(str(error)) from error
         journal = self._journal(task)
         with store.locked(journal.folder, f".{journal.path.name}.lock"):
             yield journal
@@ -236,7 +226,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         given: dict[str, Any] = dict([task.source])
         given |= {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
         given |= asdict(self.options)
-        given |= {"density": mask.density, "block": mask.block, "cond_file": mask.file}
+        given |= asdict(mask)
         words = ["te-select", "tune"]
         for name, value in given.items():
             if value is not None and value != usual.get(name):

@@ -115,12 +115,16 @@ def changes(config: Any, default: Any) -> dict[str, Any]:
 
 
 def one_by_one(every: Sequence[Any]) -> list[Any]:
-    """The configs that differ from the first in one knob: a value of each knob, then the next."""
-    by_knob: dict[str, list[Any]] = {}
+    """The configs that differ from the first in one knob: a value of each knob, then the next.
+
+    The knobs that the machine decides come first: if time runs short, they are worth the most.
+    """
+    ordered = sorted(knobs.of(every[0]).items(), key=lambda pair: not pair[1].of_machine)
+    by_knob: dict[str, list[Any]] = {name: [] for name, _ in ordered}
     for config in every[1:]:
         first, *others = changes(config, every[0])
         if not others:
-            by_knob.setdefault(first, []).append(config)
+            by_knob[first].append(config)
     turns = itertools.zip_longest(*by_knob.values())
     return [config for turn in turns for config in turn if config is not None]
 

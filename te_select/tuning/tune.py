@@ -56,8 +56,8 @@ def tune(
     observe
         Called with the progress, at every step.
     options
-        ``timeout``, ``jobs``, ``seed``, ``force``, ``patient``, ``density``, ``block`` and
-        ``cond_file``, as `te_select.tuning.options.Options` has them.
+        ``timeout``, ``jobs``, ``seed``, ``force``, ``patient``, ``density`` and ``block``,
+        as `te_select.tuning.options.Options` has them.
 
     Returns
     -------

@@ -160,7 +160,7 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
     tune = typer.main.get_command(app).commands["tune"]  # type: ignore[attr-defined]
     flags = {param.opts[-1] for param in tune.params} - OF_WORKLOADS - {"--help", "--json"}
     # A new flag belongs into the command, or among those of workloads.
-    assert flags - {"--cond-file"} == set(given)
+    assert flags == set(given)
     words = [word for flag, values in given.items() for word in (flag, *values)]
     fake()
     assert run("tune", *words).exit_code == 0
@@ -271,7 +271,6 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monk
         ),
         ([*FLAGS, "--minutes", "-1"], "Invalid value for '--minutes'"),
         ([*FLAGS, "--plot", "knobs.txt"], "ends in none of .png, .svg, .pdf"),
-        ([*FLAGS, "--cond-file", "nix.npy"], "nix.npy cannot be read: No such file"),
     ],
 )
 def test_bad_usage_of_tune_exits_2(tmp_path, args, message):

@@ -18,34 +18,6 @@ def test_a_mask_has_its_density_and_blocks(density, block):
     assert (whole == whole[:, :1]).all()
 
 
-def test_mask_of_a_file_is_what_the_file_holds(tmp_path):
-    path = tmp_path / "mask.npy"
-    np.save(path, np.tri(5, dtype=bool))
-    mask = Mask(file=str(path))
-    mask.check(25)
-    assert (mask.draw(np.random.default_rng(0), 25) == np.tri(5, dtype=bool).reshape(-1)).all()
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda path: np.save(path, np.ones(24, bool)), "holds 24 bool; expected the 25 booleans"),
-        (lambda path: np.save(path, np.ones(25, np.uint8)), "holds 25 uint8; expected the 25"),
-        (lambda path: np.savez(path.open("wb"), a=np.ones(25, bool)), "is no .npy of booleans"),
-        (lambda path: np.save(path, np.array([object()] * 25)), "is no .npy of booleans"),
-        (lambda path: path.write_bytes(b"text"), "is no .npy of booleans"),
-        (lambda path: path.write_bytes(b""), "is no .npy of booleans"),
-        (lambda path: path.mkdir(), "cannot be read: Is a directory"),
-        (lambda path: None, "cannot be read: No such file or directory"),
-    ],
-)
-def test_file_that_is_no_mask_is_refused(tmp_path, make, message):
-    path = tmp_path / "mask.npy"
-    make(path)
-    with pytest.raises(ValueError, match=message):
-        Mask(file=str(path)).check(25)
-
-
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "bfloat16", "float8_e5m2", "complex128"])
 def test_operands_begin_on_a_page_and_hold_valid_values(dtype):
     workload = te_select.Workload((5, 1), (5, 3), (), dtype)

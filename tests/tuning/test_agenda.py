@@ -81,7 +81,7 @@ def test_gain_counts_what_the_roof_leaves_not_the_time(run):
     [
         (NEAR_ROOF + 0.001, 0.0, False, "the default reaches 97% of the roof; --all tunes it"),
         (1.1, 1.2, False, "unsure: the default reaches 110% of the roof, but other programs used"),
-        (1.4, 0.0, False, "unsure: the default reaches 140% of the roof, which no kernel can"),
+        (1.4, 0.0, False, "unsure: the default reaches 140% of the roof, but no kernel can"),
         (NEAR_ROOF + 0.001, 0.0, True, ""),
         (NEAR_ROOF - 0.01, 0.0, False, ""),
     ],

@@ -239,8 +239,6 @@ NO_SIZES = (
         (ARGUMENT, {"density": 101}, "density is 101; expected 0 to 100"),
         (ARGUMENT, {"density": "x"}, "density is 'x'"),
         (ARGUMENT, {"block": 0}, "block is 0; expected an int of at least 1"),
-        (ANY, {"cond_file": "nix.npy"}, "nix.npy cannot be read: No such file"),
-        (ARGUMENT, {"cond_file": "nix.npy", "block": 2}, "leave density and block out"),
         (ARGUMENT, {"trials": 0}, "trials is 0; expected at least 1"),
         (ARGUMENT, {"seed": -1}, "seed is -1"),
         (ARGUMENT, {"jobs": 0}, "jobs is 0; expected an int of 1 to 1024"),

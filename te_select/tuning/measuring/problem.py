@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import psutil
 
-from te_select.errors import TuningError
 from te_select.operator.workload import Workload
 from te_select.timing import rounds
 from te_select.timing.operands import USUAL, Mask, aligned_empty
@@ -39,11 +38,6 @@ class Problem:
         The workload, of int dims only.
     mask
         How the cond of the timing is drawn.
-
-    Raises
-    ------
-    TuningError
-        If the mask is none for it.
     """
 
     def __init__(self, workload: Workload, mask: Mask = USUAL) -> None:
@@ -52,10 +46,7 @@ class Problem:
         operands.special_values(special_bits(workload.dtype).size ** 2)
         self.checked_cond, self.then, self.else_, self.out = operands.arrays()
         self.cond = aligned_empty(self.checked_cond.shape, np.dtype(np.bool_))
-        try:
-            self.cond.reshape(-1)[...] = mask.draw(operands.random, self.cond.size)
-        except ValueError as error:
-            raise TuningError(f"{workload.name}: {error}") from error
+        self.cond.reshape(-1)[...] = mask.draw(operands.random, self.cond.size)
         operands.mask(partial(_checked, operands.random))
         operands.selected = self.expected().tobytes()
 

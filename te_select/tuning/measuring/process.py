@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -171,5 +172,4 @@ class Worker:
 
 def one_line(text: str) -> str:
     """Shorten a text to one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
+    return textwrap.shorten(text, _LONGEST_REASON, placeholder="...")
