@@ -27,8 +27,16 @@ def run(request, tmp_path):
     return called
 
 
-def test_verb_says_that_torch_is_broken_and_what_to_do(run):
-    done = run("-c", "from te_select.cli import main; main()", "logs", "list")
+VERB = "from te_select.cli import main; main()"
+
+
+def test_verbs_do_without_torch(run):
+    done = run("-c", VERB, "logs", "list", "--tuning-logs", ROOT / "tuning_logs")
+    assert done.returncode == 0, done.stderr
+
+
+def test_bench_says_that_torch_is_broken_and_what_to_do(run):
+    done = run("-c", VERB, "bench", "--only", "scalar")
     lines = done.stderr.splitlines()
     assert done.returncode == 1 and len(lines) == 1
     assert lines[0].startswith("te-select: error: torch is installed but broken (")

@@ -10,7 +10,7 @@ import sys
 import warnings
 from typing import Any
 
-from te_select import variables
+from te_select import imports, variables
 from te_select.errors import not_installed
 from te_select.operator.broadcast import printable
 
@@ -32,6 +32,8 @@ def main() -> None:
         )
     warnings.showwarning = _warn
     variables.warn_of_unknown()
+    if "bench" not in sys.argv[1:2]:  # it compares with torch
+        imports.quickly()
     app()
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from te_select import kinds
-from te_select.backends.imports import without_torch
 from te_select.cli import INTERRUPTED, console
 from te_select.cli.flags import Json, of_flag
 from te_select.cli.models import ModelFlags
@@ -232,11 +231,12 @@ def _tune_all(
     with contextlib.ExitStack() as stack:
         measurer = None
         if all(runner == LOCAL for _, runner in targets):
-            measurer = stack.enter_context(open_measurer(LOCAL, options.jobs, options.timeout))
+            jobs = options.jobs or (1 if other.again else None)  # a record has one build at a time
+            measurer = stack.enter_context(open_measurer(LOCAL, jobs, options.timeout))
             measurer.launch()  # its processes import TVM while this one does
-        with without_torch():
-            from te_select.tuning.agenda import Agenda, Job, take_over  # noqa: PLC0415 - imports tvm
-            from te_select.tuning.session import FamilySession, Session  # noqa: PLC0415 - as above
+        from te_select.tuning.agenda import Agenda, Job, take_over  # noqa: PLC0415 - imports tvm
+        from te_select.tuning.session import FamilySession, Session  # noqa: PLC0415 - as above
+
         kinds_of = {entry.of_where for entry in wanted} or {False}
         sessions = {
             (of_where, target): stack.enter_context(
@@ -246,13 +246,13 @@ def _tune_all(
             for target, runner in targets
         }
         stack.enter_context(display)
-        jobs = []
+        todo = []
         for entry, (target, _) in itertools.product(wanted, targets):
             session = sessions[entry.of_where, target]
             name = f"{entry.name} on {session.folder.name}" if len(targets) > 1 else entry.name
-            jobs.append(Job(name, session, session.task(entry.workload, entry.ranges, entry.mask)))
+            todo.append(Job(name, session, session.task(entry.workload, entry.ranges, entry.mask)))
         seconds = math.inf if choice.minutes is None else 60 * choice.minutes
-        agenda = Agenda(jobs, every=choice.every, seconds=seconds)
+        agenda = Agenda(todo, every=choice.every, seconds=seconds)
         old = sessions.values() if other.again else ()
         found = [take_over(session, display.begin, display) for session in old]
         for outcome in itertools.chain(agenda.run(display.begin, display), *found):

@@ -17,7 +17,7 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
-from te_select.backends.imports import without_torch
+from te_select import imports
 from te_select.errors import SelectError
 from te_select.runtime.artifact.scratch import NoRoomError
 from te_select.tuning.measuring.process import one_line
@@ -30,22 +30,21 @@ def serve(folder: str, connection: Connection, module: str) -> None:
     files, which no candidate can help, it is ``{"fatal": reason}``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Workers pass only NumPy arrays. With torch, importing tvm_ffi took 3x the time.
-    with without_torch():
-        worker = importlib.import_module(module).Worker()
-        watcher = threading.Thread(target=_end_with_parent, args=(connection, folder), daemon=True)
-        watcher.start()
-        try:
-            connection.send({})
-            while True:
-                name, arguments, seconds = connection.recv()
-                # The signal ends native code that holds the interpreter lock and never returns.
-                signal.setitimer(signal.ITIMER_REAL, math.ceil(seconds))
-                answer = _answer(worker, name, arguments)
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                connection.send(answer)
-        except (EOFError, OSError):
-            watcher.join()
+    imports.quickly()
+    worker = importlib.import_module(module).Worker()
+    watcher = threading.Thread(target=_end_with_parent, args=(connection, folder), daemon=True)
+    watcher.start()
+    try:
+        connection.send({})
+        while True:
+            name, arguments, seconds = connection.recv()
+            # The signal ends native code that holds the interpreter lock and never returns.
+            signal.setitimer(signal.ITIMER_REAL, math.ceil(seconds))
+            answer = _answer(worker, name, arguments)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            connection.send(answer)
+    except (EOFError, OSError):
+        watcher.join()
 
 
 def reason(error: BaseException) -> str:
