@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from te_select.compiler.export import export
     from te_select.frontends import ModelNode, read_model
     from te_select.numpy_where import copyto, putmask, select, where
+    from te_select.records.log import Record
     from te_select.runtime.call.kernel import Kernel
     from te_select.runtime.call.loading import Library, load
-    from te_select.tuning.record import Record
     from te_select.tuning.tune import tune
 
 variables.have_a_cache()
@@ -41,7 +41,7 @@ _LAZY = {
     "Kernel": "te_select.runtime.call.kernel",
     "Library": "te_select.runtime.call.loading",
     "ModelNode": "te_select.frontends",
-    "Record": "te_select.tuning.record",
+    "Record": "te_select.records.log",
     "compile": "te_select.compiler.compile",
     "copyto": "te_select.numpy_where",
     "export": "te_select.compiler.export",

@@ -23,7 +23,7 @@ from soak.found import Found
 from te_select.errors import TuningError
 from te_select.records import log
 from te_select.records.folders import SESSIONS, SHIPPED, of_targets
-from te_select.records.log import Entry
+from te_select.records.log import Record
 from tests.support import hostile
 
 _WORKLOADS = tuple(te_select.Workload((n,), (n,), (n,)) for n in (1, 79, 1024, 65536))
@@ -114,5 +114,5 @@ _HARMS: tuple[tuple[Callable[[random.Random, bytes], bytes], str], ...] = (
 )
 
 
-def _identity(entry: Entry) -> tuple[Any, ...]:
-    return entry.workload, entry.key, dict(entry.knobs), entry.seconds
+def _identity(entry: Record) -> tuple[Any, ...]:
+    return entry.workload, entry.key, dict(entry.config), entry.seconds

@@ -15,7 +15,7 @@ from te_select.cli.workloads import WorkloadsFlags, gather
 from te_select.records import folders
 
 if TYPE_CHECKING:
-    from te_select.records.log import Entry
+    from te_select.records.log import Record
 
 Targets = Annotated[str, typer.Option(help="A glob: only these targets.")]
 Only = Annotated[str, typer.Option(help="A glob: only records with these names.")]
@@ -150,34 +150,30 @@ _COLUMNS = (
 _SAID = ("workload", "trials", "failed", "machine", "command", "cond", "sizes")
 
 
-def _row(target: str, entry: Entry) -> dict[str, Any]:
-    said = entry.session
-    default = said.get("default_seconds")
+def _row(target: str, entry: Record) -> dict[str, Any]:
     return {
         "target": target,
         "record": entry.key,
         "microseconds": 1e6 * entry.seconds,
-        "default_microseconds": default and 1e6 * default,
-        "config": dict(entry.knobs),
-        "gain": _gain(entry, default),
+        "default_microseconds": 1e6 * entry.default_seconds,
+        "config": dict(entry.config),
+        "gain": _gain(entry),
         "unsure": entry.unsure,
         "edited": entry.edited,
-        "busy_cores": said.get("busy_cores"),
-        "spread": said.get("spread"),
+        "busy_cores": entry.busy_cores,
+        "spread": entry.spread,
         "tvm": entry.tvm,
-        **{name: said.get(name) for name in _SAID},
+        **{name: entry.session.get(name) for name in _SAID},
     }
 
 
-def _gain(entry: Entry, default: float | None) -> str | None:
+def _gain(entry: Record) -> str:
     """What tuning was worth, or why nobody knows."""
     if entry.edited:
         return "edited by hand"
     if entry.unsure:
         return "unsure"
-    if default is None:
-        return None
-    return "default won" if entry.seconds == default else f"{default / entry.seconds:.2f}x"
+    return "default won" if entry.default_won else f"{entry.gain:.2f}x"
 
 
 def _checked(logs: Path) -> Path:

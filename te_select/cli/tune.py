@@ -22,6 +22,7 @@ from te_select.cli.sources import SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import SelectError
 from te_select.operator.broadcast import printable
+from te_select.records.fields import OF_OUTCOMES
 from te_select.records.folders import FAMILY, RECORDS, user_folder
 
 if TYPE_CHECKING:
@@ -276,5 +277,6 @@ def _document(
         document["workloads"].append(vars(outcome) | {"knobs": knobs})
         if (record := outcome.record) is not None:
             more = {"workload": record.workload.to_json(), "default_won": record.default_won}
-            document["workloads"][-1]["record"] = vars(record) | more
+            told = {name: getattr(record, name) for name in (*OF_OUTCOMES, "name")}
+            document["workloads"][-1]["record"] = told | more
     return document

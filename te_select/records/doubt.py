@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from te_select.backends import schedule_of
 from te_select.errors import TargetError, caught
-from te_select.records.log import Entry
+from te_select.records.log import Record
 
 if TYPE_CHECKING:
     from te_select.backends.targets import ResolvedTarget
@@ -48,12 +48,12 @@ def reasons(busy: float, spread: float, gain: float = 1.0) -> str:
     return "; ".join(found)
 
 
-def may_replace(new: Entry, old: Entry) -> bool:
+def may_replace(new: Record, old: Record) -> bool:
     """Whether a session's outcome may replace a record: the two were compared, in turns."""
     return not new.unsure or bool(old.unsure)
 
 
-def is_better(new: Entry, old: Entry) -> bool:
+def is_better(new: Record, old: Record) -> bool:
     """Whether a record of elsewhere, which was not compared, may replace another."""
     if new.tvm != old.tvm:
         return True
@@ -62,7 +62,7 @@ def is_better(new: Entry, old: Entry) -> bool:
     return new.seconds < old.seconds
 
 
-def misfit(entry: Entry) -> str | None:
+def misfit(entry: Record) -> str | None:
     """Why this te_select cannot use a record, or None if it can."""
     import tvm  # noqa: PLC0415 - some ask for a threshold only
 
@@ -73,7 +73,7 @@ def misfit(entry: Entry) -> str | None:
     if resolved(entry.target) is None:
         return f"its target {entry.target} is none that te_select takes"
     try:
-        schedule_of(entry.kind).config_from(entry.knobs).checked(entry.pattern)
+        schedule_of(entry.kind).config_from(entry.config).checked(entry.pattern)
     except caught(ValueError) as error:
         return f"its config does not fit the schedule: {error}"
     return None

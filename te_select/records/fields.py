@@ -15,6 +15,11 @@ OF_RECORDS = (
     "workload", "target", "config", "seconds", "default_seconds", "trials", "failed", "versions",
 )  # fmt: skip
 """What the line of a record says in any case."""
+OF_OUTCOMES = (
+    "config", "seconds", "default_seconds", "trials", "failed", "busy_cores", "spread", "unsure",
+    "cond", "sizes",
+)  # fmt: skip
+"""What it says of the outcome."""
 _TEXTS = ("record", "machine", "command", "unsure", "digest", "cond", "sizes", "failure")
 _UNREADABLE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,17 +34,37 @@ _MOST_WARNINGS = 5  # for one log; a bad merge may make hundreds of lines unusab
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One record of a log.
+class Record:
+    """What tuning a workload has found: a line of a log.
 
     Parameters
     ----------
-    workload
-        What was measured, with int dims.
-    knobs
-        The config.
+    config
+        The knobs.
     seconds
-        Its measured time for one call.
+        Its median seconds for a call.
+    default_seconds
+        Median seconds of the default config, measured in turns with it.
+    trials, failed
+        How many configs were measured, the default among them, and how many of them failed.
+    name
+        ``<target>/<record>``, as `Kernel.origin` has it.
+    workload
+        The workload that was measured, with int dims.
+    busy_cores
+        How many cores other programs used meanwhile, beyond those to spare; of several machines of
+        a fleet, on the busiest. None in older records of fleets.
+    spread
+        How far the rounds of the last comparison lay apart: the middle half of them, as a share of
+        the median. None in records that do not say.
+    unsure
+        Why the outcome cannot be trusted; empty if it can. Then `config` is the default's, no
+        compilation uses the record, and the workload is tuned again next time.
+    cond
+        Which cond it was timed with; empty for the usual one, random with half of it true.
+    sizes
+        The sizes of named dims for which it is the best, ``batch=1:64``; empty for a representative
+        size.
     target
         The TVM target as JSON text, keys sorted.
     tvm
@@ -55,12 +75,21 @@ class Entry:
         Whether it was changed by hand since it was written.
     """
 
-    workload: Workload
-    knobs: Mapping[str, int]
+    config: Mapping[str, int | bool]
     seconds: float
-    target: str
-    tvm: str
-    session: Mapping[str, Any]
+    default_seconds: float
+    trials: int
+    failed: int
+    name: str = field(compare=False)  # a folder may be moved
+    workload: Workload
+    busy_cores: float | None = None
+    spread: float | None = None
+    unsure: str = ""
+    cond: str = ""
+    sizes: str = ""
+    target: str = ""
+    tvm: str = ""
+    session: Mapping[str, Any] = field(default_factory=dict, repr=False)
     edited: bool = False
 
     @functools.cached_property
@@ -74,23 +103,22 @@ class Entry:
         return self.pattern.key
 
     @property
-    def unsure(self) -> str:
-        """Why its session does not trust what it found; empty if it does."""
-        return str(self.session.get("unsure", ""))
+    def default_won(self) -> bool:
+        """Whether no config was faster than the default, which is then what is recorded."""
+        return self.seconds == self.default_seconds
 
     @property
     def gain(self) -> float:
         """Its speed-up over the default."""
-        return float(self.session["default_seconds"]) / self.seconds
+        return self.default_seconds / self.seconds
 
     @property
     def sized_names(self) -> frozenset[str]:
         """The names of the dims for whose ranges of sizes it is; empty if it is for one size."""
-        ranges = str(self.session.get("sizes", "")).split()
-        return frozenset(each.partition("=")[0] for each in ranges)
+        return frozenset(each.partition("=")[0] for each in self.sizes.split())
 
     @property
-    def name(self) -> tuple[str, frozenset[str]]:
+    def identity(self) -> tuple[str, frozenset[str]]:
         """What no other record of a log is for."""
         return self.key, self.sized_names
 
@@ -116,7 +144,7 @@ class Log:
     """
 
     folder: Path
-    entries: tuple[Entry, ...]
+    entries: tuple[Record, ...]
     damaged: tuple[Damage, ...] = ()
 
     def complaints(self) -> list[str]:
@@ -133,7 +161,7 @@ class Log:
             warn(f"{self.folder}: {more} more lines are left out; te-select logs list names them")
 
 
-def made(workload: Workload, target: ResolvedTarget, found: Mapping[str, Any]) -> Entry:
+def made(workload: Workload, target: ResolvedTarget, found: Mapping[str, Any]) -> Record:
     """Make the record of a workload of int dims; ``found`` has its config, time and the rest."""
     session = {
         "record": access_pattern(workload).key,
@@ -141,7 +169,8 @@ def made(workload: Workload, target: ResolvedTarget, found: Mapping[str, Any]) -
         "target": json.dumps(json.loads(str(target.tvm)), sort_keys=True),
         **found,
     }
-    return _entry(json.loads(json.dumps(session | {"digest": _digest(session)})))
+    line = json.loads(json.dumps(session | {"digest": _digest(session)}))
+    return _record(folders.of_target(target.records), line)
 
 
 def read(folder: Path) -> Log:
@@ -171,17 +200,17 @@ def _read(folder: Path, _stamp: object) -> Log:
 
 def parse(folder: Path, data: bytes) -> Log:
     """Read the records of a target from the bytes of its file; raises as `read`."""
-    entries, damaged = fields.lines(data, _entry)
+    entries, damaged = fields.lines(data, functools.partial(_record, folder.name))
     if damaged and not entries:
         raise TuningError(
             f"{folder / SESSIONS} holds no usable line (line {damaged[0].line}: "
             f"{damaged[0].reason}); expected what te-select tune writes"
         )
-    last = {entry.name: entry for entry in entries}
+    last = {entry.identity: entry for entry in entries}
     return Log(folder, tuple(last.values()), tuple(damaged))
 
 
-def _entry(session: Any) -> Entry:
+def _record(place: str, session: Any) -> Record:
     if not isinstance(session, dict):
         raise ValueError("expected an object")
     if isinstance(session.get("workload"), str):
@@ -194,8 +223,10 @@ def _entry(session: Any) -> Entry:
         raise ValueError(f"its workload has the named dims {', '.join(workload.dim_names)}")
     rest = {name: value for name, value in session.items() if name != "digest"}
     edited = session.get("digest") != _digest(rest)
-    knobs, seconds, target = session["config"], session["seconds"], session["target"]
-    return Entry(workload, knobs, seconds, target, session["versions"]["tvm"], session, edited)
+    told = {name: session[name] for name in fields.OF_OUTCOMES if name in session}
+    told |= {"target": session["target"], "tvm": session["versions"]["tvm"], "session": session}
+    name = f"{place}/{access_pattern(workload).key}"
+    return Record(name=name, workload=workload, edited=edited, **told)
 
 
 def _from_0_2(session: Mapping[str, Any]) -> Mapping[str, Any]:

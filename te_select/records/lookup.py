@@ -24,7 +24,7 @@ from te_select.errors import TuningError, caught, warn
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.records import doubt, folders, log, origin
-from te_select.records.log import Entry
+from te_select.records.log import Record
 from te_select.records.sizes import representative
 
 NEAR = 4.0  # a factor; levels of cache differ by 16 and more, so 4 mostly stays within one level
@@ -119,7 +119,7 @@ def find(
     return Found(None, origin.DEFAULT, why)
 
 
-def _usable(place: Path, must: bool) -> list[Entry]:
+def _usable(place: Path, must: bool) -> list[Record]:
     """The usable records of a folder; with ``must``, a folder that cannot be read is an error."""
     try:
         found = log.read(place)
@@ -137,8 +137,8 @@ def _usable(place: Path, must: bool) -> list[Entry]:
 
 
 def _ranked(
-    workload: Workload, target: ResolvedTarget, entries: list[tuple[int, Entry]], place: str
-) -> Iterator[tuple[Entry, Found]]:
+    workload: Workload, target: ResolvedTarget, entries: list[tuple[int, Record]], place: str
+) -> Iterator[tuple[Record, Found]]:
     """The records of a folder that are near, the nearest first."""
     pattern, schedule = access_pattern(workload), schedule_of(target.kind)
     elements = access_pattern(representative(workload)).elements or 1
@@ -160,13 +160,13 @@ def _ranked(
         if not own and not alike:
             continue
         try:
-            config = schedule.config_from(entry.knobs).checked(pattern)
+            config = schedule.config_from(entry.config).checked(pattern)
         except caught(ValueError):  # the config's kind of rows does not exist for this workload
             continue
         if not target.model:
             config = schedule.without_machine_knobs(pattern, target.tvm, config)
         by_hand = "edited by hand since it was tuned"
-        found = by_hand if entry.edited else origin.outcome(entry.seconds, entry.session)
+        found = by_hand if entry.edited else origin.outcome(entry)
         name = f"{origin.TUNED if own else origin.NEAREST}{place}/{entry.key}"
         why = origin.explain(place, workload, None if own else factor, found)
         yield entry, Found(config, name, why)

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from te_select.errors import TuningError
 from te_select.records import doubt, folders, log, store
-from te_select.records.log import Entry
+from te_select.records.log import Record
 
 
 class Listed(NamedTuple):
     """The records of a target's folder, and a line for each damaged line or file."""
 
     target: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Record, ...]
     complaints: tuple[str, ...]
 
 

@@ -17,12 +17,12 @@ from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 from te_select.records import doubt
 from te_select.records.folders import RECORDS, WORKLOADS
-from te_select.records.log import Entry
+from te_select.records.log import Record
 from te_select.runtime.artifact import scratch
 
 
 @forks.no_fork_during()
-def files(entries: Iterable[Entry]) -> dict[str, bytes]:
+def files(entries: Iterable[Record]) -> dict[str, bytes]:
     """MetaSchedule's two files of those records that this TVM may use, by their names.
 
     The trace of a record is that of the schedule that ships.
@@ -33,7 +33,7 @@ def files(entries: Iterable[Entry]) -> dict[str, bytes]:
             if entry.unsure or doubt.misfit(entry) is not None:
                 continue
             with suppress(ArgumentError), limits.tvm_errors_as_ours(entry.workload):
-                knobs = tuple(entry.knobs.items())
+                knobs = tuple(entry.config.items())
                 mod, trace, target, args = _traced(entry.workload, entry.target, knobs)
                 workload = database.commit_workload(mod)
                 database.commit_tuning_record(

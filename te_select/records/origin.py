@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.workload import Workload
+
+if TYPE_CHECKING:
+    from te_select.records.log import Record
 
 DEFAULT = "default"
 BY_HAND = "by hand"
@@ -40,31 +42,17 @@ def ratio(pattern: AccessPattern, other: AccessPattern) -> float | None:
     return factor
 
 
-def outcome(seconds: float, session: Mapping[str, Any]) -> str:
-    """Say in a few words what a session found.
-
-    Parameters
-    ----------
-    seconds
-        The record's time for one call.
-    session
-        How the record was found.
-
-    Returns
-    -------
-    str
-        The words.
-    """
-    if said := session.get("unsure"):
-        return f"unsure: {said}"
-    default, trials = session["default_seconds"], session["trials"]
-    told = [f"cond {session['cond']}"] if session.get("cond") else []
-    told += [f"sizes {session['sizes']}"] if session.get("sizes") else []
+def outcome(record: Record) -> str:
+    """Say in a few words what a session found."""
+    if record.unsure:
+        return f"unsure: {record.unsure}"
+    told = [f"{name} {said}" for name in ("cond", "sizes") if (said := getattr(record, name))]
     under = f" ({'; '.join(told)})" if told else ""
-    if seconds == default:  # times of two configs never agree to the last bit
-        return f"the default was the best of {trials} configs{under}"
-    gain = default / seconds
-    return f"{gain:.2f}x the speed of the default, the best of {trials} configs{under}"
+    if record.default_won:  # times of two configs never agree to the last bit
+        return f"the default was the best of {record.trials} configs{under}"
+    return (
+        f"{record.gain:.2f}x the speed of the default, the best of {record.trials} configs{under}"
+    )
 
 
 def explain(place: str, workload: Workload, factor: float | None, found: str) -> str:

@@ -17,7 +17,7 @@ from te_select.errors import ArtifactError, TuningError, caught
 from te_select.records import doubt, folders, log, metaschedule
 from te_select.records.fields import Damage
 from te_select.records.folders import RECORDS, SESSIONS
-from te_select.records.log import Entry
+from te_select.records.log import Record
 from te_select.runtime.artifact import atomic
 
 LOCK = ".lock"
@@ -49,10 +49,10 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[None]:
 
 def put(
     folder: Path,
-    entries: Sequence[Entry],
-    wanted: Callable[[Entry, Entry], bool] = doubt.may_replace,
-) -> list[Entry]:
-    """Put records into a target's folder; each replaces those of its name (`Entry.name`).
+    entries: Sequence[Record],
+    wanted: Callable[[Record, Record], bool] = doubt.may_replace,
+) -> list[Record]:
+    """Put records into a target's folder; each replaces those of its name (`Record.identity`).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def put(
 
     Returns
     -------
-    list of Entry
+    list of Record
         The records that were put.
 
     Raises
@@ -74,17 +74,17 @@ def put(
         If the folder cannot be written, or holds files that are not logs.
     """
     with _opened(folder) as found:
-        old = {entry.name: entry for entry in found.entries}
+        old = {entry.identity: entry for entry in found.entries}
         new = {
-            entry.name: entry
+            entry.identity: entry
             for entry in entries
-            if entry.name not in old or wanted(entry, old[entry.name])
+            if entry.identity not in old or wanted(entry, old[entry.identity])
         }
         _write(folder, [*(old | new).values()], found.damaged)
     return [*new.values()]
 
 
-def drop(folder: Path, useless: Sequence[Entry]) -> None:
+def drop(folder: Path, useless: Sequence[Record]) -> None:
     """Drop records and all damaged lines; what others have put since the caller looked is kept.
 
     Raises
@@ -105,7 +105,7 @@ def _opened(folder: Path) -> Iterator[log.Log]:
         yield log.parse(folder, folders.read(folder / SESSIONS))
 
 
-def _write(folder: Path, entries: Sequence[Entry], damaged: Sequence[Damage] = ()) -> None:
+def _write(folder: Path, entries: Sequence[Record], damaged: Sequence[Damage] = ()) -> None:
     """Replace the records by these; lines that are damaged stay, as somebody may repair them."""
     lines = [json.dumps(entry.session).encode() for entry in entries]
     text = b"".join(line + b"\n" for line in (*lines, *(each.text for each in damaged)))

@@ -2,7 +2,8 @@
 
 A workload whose default is near the roof is measured once more, on idle cores; if it is near again,
 it is skipped. Under a limit of time, a third may go into these looks. Each workload may take an
-equal share of what is left when its turn comes.
+equal share of what is left when its turn comes. What is left at the end goes to those whose
+outcome is unsure.
 
 Records outlive TVM: those of other versions are candidates, each compared with the default.
 """
@@ -19,8 +20,8 @@ from te_select.backends import schedule_of
 from te_select.errors import SelectError
 from te_select.operator.access import access_pattern
 from te_select.records import doubt, log
+from te_select.records.log import Record
 from te_select.tuning.journal import Knob
-from te_select.tuning.record import Record
 from te_select.tuning.runners import LOCAL
 from te_select.tuning.session import Session
 from te_select.tuning.task import Task
@@ -175,12 +176,16 @@ class Agenda:
             else:
                 waiting.append(found)
         waiting.sort(key=lambda job: -job.to_gain)
+        unsure: list[tuple[Job, Outcome]] = []
         for number, job in enumerate(waiting):
-            begin(job)
-            try:
-                yield self._tune(job, observe, len(waiting) - number)
-            except UntunableError as error:
-                yield replace(job.outcome(), error=str(error))
+            outcome = self._tune(job, begin, observe, len(waiting) - number)
+            if self._seconds < math.inf and outcome.record and outcome.record.unsure:
+                unsure.append((job, outcome))
+            else:
+                yield outcome
+        for number, (job, outcome) in enumerate(unsure):
+            left = len(unsure) - number
+            yield self._tune(job, begin, observe, left) if self._left() > 0 else outcome
 
     def _left(self, share: float = 1.0) -> float:
         """Seconds that are left of a share of the time."""
@@ -209,12 +214,18 @@ class Agenda:
         why = f"unsure: {why}, but {doubts}" if doubts else f"{why}; --all tunes it"
         return replace(job.outcome(), passed_over=why)
 
-    def _tune(self, job: Job, observe: Observer, jobs_left: int) -> Outcome:
+    def _tune(
+        self, job: Job, begin: Callable[[Job], None], observe: Observer, jobs_left: int
+    ) -> Outcome:
         """Tune one of the jobs that are left, in its share of the time."""
+        begin(job)
         if self._left() < 0:
             return replace(job.outcome(), passed_over=OUT_OF_TIME)
         until = time.monotonic() + self._left() / jobs_left
-        record, run = job.session.tune(job.task, observe, until), job.session.last_run
+        try:
+            record, run = job.session.tune(job.task, observe, until), job.session.last_run
+        except UntunableError as error:
+            return replace(job.outcome(), error=str(error))
         if run is None:  # another session has tuned it meanwhile
             return replace(job.outcome(), record=record, fresh=False)
         return replace(job.outcome(), record=record, **run.told())
@@ -242,7 +253,7 @@ def take_over(
         if entry.unsure or entry.session["versions"] == now:
             continue
         try:
-            config = schedule_of(session.target.kind).config_from(entry.knobs)
+            config = schedule_of(session.target.kind).config_from(entry.config)
             task = session.task_of(entry)
             config.checked(access_pattern(task.built))
             begin(Job(entry.key, session, task))

@@ -25,14 +25,13 @@ from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
-from te_select.records import doubt, folders, log, store
-from te_select.records.log import Entry
+from te_select.records import doubt, fields, folders, log, store
+from te_select.records.log import Record
 from te_select.records.sizes import Ranges
 from te_select.timing.operands import Mask
 from te_select.tuning.journal import Journal, Knob, knobs_of
 from te_select.tuning.measuring.measurer import Measurer
 from te_select.tuning.options import Options
-from te_select.tuning.record import Record, recorded, said
 from te_select.tuning.runners import LOCAL, open_measurer
 from te_select.tuning.search import Batches, search
 from te_select.tuning.space import Space
@@ -111,7 +110,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         """What to tune: a workload with the target, and with the cond of the session by default."""
         return self.of(checked(workload), self._target, mask or self.options.mask, ranges)
 
-    def task_of(self, entry: Entry) -> Task:
+    def task_of(self, entry: Record) -> Task:
         """What a record was tuned for; raises ValueError if it does not say so."""
         try:
             task = entry.session["task"]
@@ -127,9 +126,9 @@ class Session(contextlib.AbstractContextManager["Session"]):
         found.warn()
         name = access_pattern(task.sized).key, frozenset(name for name, _, _ in task.ranges)
         for entry in found.entries:
-            if entry.name == name and not entry.unsure and doubt.misfit(entry) is None:
+            if entry.identity == name and not entry.unsure and doubt.misfit(entry) is None:
                 under = {each: entry.session.get(each, "") for each in task.conditions}
-                return recorded(entry, self.folder.name) if under == task.conditions else None
+                return entry if under == task.conditions else None
         return None
 
     def look(self, task: Task, observe: Observer) -> float:
@@ -180,13 +179,15 @@ class Session(contextlib.AbstractContextManager["Session"]):
             if not won or unsure:
                 best, its = self._default(task), of_default
             failed = sum(trial.seconds is None for trial in trials)
-            timed = asdict(best), its.median, of_default.median, len(trials), failed
-            name = f"{self.folder.name}/{access_pattern(task.sized).key}"
-            cond, sizes = task.conditions.values()
-            record = Record(*timed, name, task.sized, busy, spread, unsure, cond, sizes)
+            outcome = (
+                asdict(best), its.median, of_default.median, len(trials), failed, busy, spread,
+                unsure, *task.conditions.values(),
+            )  # fmt: skip
+            told = dict(zip(fields.OF_OUTCOMES, outcome, strict=True))
+            told = {name: value for name, value in told.items() if value != ""}
+            record = log.made(task.sized, self.target, told | self._provenance(task))
             if not only or not record.default_won:
-                told = said(record) | self._provenance(task)
-                store.put(self.folder, [log.made(task.sized, self.target, told)])
+                store.put(self.folder, [record])
             journal.close()
         return record
 

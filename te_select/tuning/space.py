@@ -85,7 +85,7 @@ class Space:
                 if apart is None or entry.unsure or entry.kind != self.target.kind:
                     continue
                 try:
-                    config = self.schedule.config_from(entry.knobs)
+                    config = self.schedule.config_from(entry.config)
                 except ValueError:  # its knobs are of another te_select
                     continue
                 if self._may_be_tried(config):

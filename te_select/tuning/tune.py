@@ -10,9 +10,9 @@ from typing import Any
 from te_select.errors import ArgumentError
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
+from te_select.records.log import Record
 from te_select.records.sizes import Ranges
 from te_select.tuning.options import TRIALS, Options
-from te_select.tuning.record import Record
 from te_select.tuning.runners import LOCAL, measure_profile
 from te_select.tuning.session import Session
 from te_select.tuning.trials import Observer

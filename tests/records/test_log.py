@@ -178,3 +178,13 @@ def test_line_that_was_changed_by_hand_is_edited(tmp_path, entries):
         line = json.dumps({**entries[0].session, name: value})
         edit(tmp_path, lambda lines, line=line: lines.__setitem__(0, line))
         assert [entry.edited for entry in log.read(tmp_path).entries] == [True, False, False]
+
+
+def test_record_holds_what_its_line_says(tmp_path):
+    said = {"default_seconds": 9e-3, "trials": 7, "failed": 2, "busy_cores": 0.25, "spread": 0.125}
+    said |= {"cond": "a mask", "sizes": "n=1:9"}
+    store.put(tmp_path / "x86-64-v4", [make(flat(8), 1e-3, **said)])
+    (record,) = log.read(tmp_path / "x86-64-v4").entries
+    assert {name: getattr(record, name) for name in said} == said
+    assert (record.name, record.workload) == ("x86-64-v4/w4_8cte", flat(8))
+    assert (record.unsure, record.gain) == ("", 9.0) and not record.default_won

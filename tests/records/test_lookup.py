@@ -161,7 +161,7 @@ def no_record_serves(logs, said):
 def test_record_of_an_unfit_config_is_left_out_with_a_warning(tmp_path, knob, value):
     add(tmp_path, flat(20_000))
     (entry,) = log.read(tmp_path / V4.name).entries
-    line = json.dumps({**entry.session, "config": {**entry.knobs, knob: value}})
+    line = json.dumps({**entry.session, "config": {**entry.config, knob: value}})
     edit(tmp_path / V4.name, lambda lines: lines.__setitem__(0, line))
     said = rf"1 of \d records are left out \(w4_20000cte: its config does not fit.*\b{knob}\b"
     no_record_serves(tmp_path, said)

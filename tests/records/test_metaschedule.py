@@ -32,7 +32,7 @@ def test_record_rebuilds_exactly_the_function_that_was_measured(workload, target
         replayed = sch.mod["main"]
         measured = schedule(workload, target, config=dataclasses.asdict(config)).func
         assert tvm_ffi.structural_equal(replayed, measured)
-        assert rules.config_from(entry.knobs) == config == rules.config_of(replayed)
+        assert rules.config_from(entry.config) == config == rules.config_of(replayed)
         assert entry.kind == target.kind
 
 

@@ -7,6 +7,7 @@ import pytest
 from te_select import Workload
 from te_select.operator.access import AccessPattern, Loop, access_pattern
 from te_select.records.origin import explain, outcome, ratio
+from tests.support.tuning_records import flat, make
 
 
 def pattern(key):
@@ -42,16 +43,17 @@ def test_named_extent_is_near_to_every_size():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "session", "words"),
+    ("default", "said", "words"),
     [
-        (1e-3, {"default_seconds": 2e-3, "trials": 9},
-         "2.00x the speed of the default, the best of 9 configs"),
-        (1e-3, {"default_seconds": 1e-3, "trials": 9}, "the default was the best of 9 configs"),
-        (1e-3, {"default_seconds": 1e-3, "trials": 9, "unsure": "noise"}, "unsure: noise"),
+        (2e-3, {}, "2.00x the speed of the default, the best of 9 configs"),
+        (1e-3, {}, "the default was the best of 9 configs"),
+        (1e-3, {"cond": "a", "sizes": "n=1:2"},
+         "the default was the best of 9 configs (cond a; sizes n=1:2)"),
+        (1e-3, {"unsure": "noise"}, "unsure: noise"),
     ],
 )  # fmt: skip
-def test_words_say_what_a_session_has_found(seconds, session, words):
-    assert outcome(seconds, session) == words
+def test_words_say_what_a_session_has_found(default, said, words):
+    assert outcome(make(flat(8), default_seconds=default, trials=9, **said)) == words
 
 
 def test_nearest_record_is_explained_by_distance_and_size():

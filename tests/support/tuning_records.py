@@ -13,7 +13,7 @@ from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.operator.access import access_pattern
 from te_select.records import folders, log, store
 from te_select.records.folders import SESSIONS
-from te_select.records.log import Entry
+from te_select.records.log import Record
 from te_select.schedules.cpu import schedule as cpu
 
 V4 = resolve("x86-64-v4")
@@ -21,14 +21,14 @@ V4 = resolve("x86-64-v4")
 
 def record(
     workload: Workload, target: ResolvedTarget, config: Any, seconds: float = 1e-3, **said: Any
-) -> Entry:
+) -> Record:
     """A record of a config; if nothing else is said, the default was as fast."""
     found = {"config": dataclasses.asdict(config), "seconds": seconds, "default_seconds": seconds}
     found |= {"trials": 3, "failed": 0, "versions": {"tvm": tvm.__version__}}
     return log.made(workload, target, found | said)
 
 
-def make(workload: Workload, seconds: float = 1e-3, config: Any = None, **said: Any) -> Entry:
+def make(workload: Workload, seconds: float = 1e-3, config: Any = None, **said: Any) -> Record:
     """A record of a config, or of the default."""
     config = config or cpu.default_config(access_pattern(workload), V4.tvm)
     return record(workload, V4, config, seconds, **said)
@@ -68,7 +68,7 @@ def edit(folder: Path, change: Callable[[list[str]], Any]) -> None:
     path.write_text("".join(f"{line}\n" for line in lines))
 
 
-def of_another_tvm(entry: Entry) -> Entry:
+def of_another_tvm(entry: Record) -> Record:
     """The record, as another TVM had found it."""
     kept = {k: v for k, v in entry.session.items() if k not in ("target", "digest")}
     return log.made(entry.workload, resolve(entry.target), kept | {"versions": {"tvm": "0.1"}})

@@ -70,6 +70,16 @@ def test_most_to_gain_is_tuned_first(run):
     assert all(outcome.record and outcome.record.trials == 3 for outcome in outcomes)
 
 
+@pytest.mark.parametrize(("seconds", "sure"), [(60, True), (6, False)])
+def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, seconds, sure):
+    busy = iter([1.0])  # while the first is tuned
+    monkeypatch.setattr(cores.Watch, "others", lambda _watch: next(busy, 0.0))
+    outcomes = run(FAST, SLOW, trials=3, seconds=seconds)
+    assert [outcome.name for outcome in outcomes] == ["300", "900"]
+    assert [not outcome.record.unsure for outcome in outcomes] == [True, sure]
+    assert len(log.read(run.folder / TARGET).entries) == 2
+
+
 def test_gain_counts_what_the_roof_leaves_not_the_time(run):
     """The slowest is near its roof, so it is last."""
     shares = {_moved(SLOW): 0.95, _moved(FAST): 0.1, _moved(MIDDLE): 0.5}

@@ -41,7 +41,7 @@ def test_winner_beside_other_programs_is_not_recorded(run, tmp_path):
     said = f"{SAID}; a config measured 2.00x faster is not recorded"
     assert (record.unsure, record.config, record.busy_cores) == (said, default, 1.0)
     (entry,) = log.read(tmp_path / TARGET).entries
-    assert dict(entry.knobs) == {name: int(value) for name, value in default.items()}
+    assert dict(entry.config) == {name: int(value) for name, value in default.items()}
     assert entry.unsure == said
     found = lookup.find(SMALL, V4, tmp_path)
     assert (found.config, found.origin) == (None, "default")

@@ -65,7 +65,7 @@ def test_records_lie_apart_and_hold_the_config(tuned):
     record = tuned(RUNS)
     assert record.config["unroll"] == 8 and not record.unsure
     (entry,) = log.read(tuned.logs / "where" / TARGET).entries
-    assert entry.key == "w4_16384cte" and dict(entry.knobs) == dict(record.config)
+    assert entry.key == "w4_16384cte" and dict(entry.config) == dict(record.config)
     assert not (tuned.logs / TARGET).exists()
     assert folders.of_targets(tuned.logs) == []
     tuned(RUNS)

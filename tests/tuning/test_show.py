@@ -3,10 +3,10 @@
 import pytest
 
 from te_select import Workload
+from te_select.records.log import Record
 from te_select.tuning import show
 from te_select.tuning.agenda import Outcome
 from te_select.tuning.journal import Trial, knobs_of
-from te_select.tuning.record import Record
 from te_select.tuning.trials import Progress
 
 W = Workload((1 << 20,), (1 << 20,), (1 << 20,), "uint8")  # 4 MiB moved

@@ -5,7 +5,6 @@ It is a process of its own, because a call over RPC never ends if the other side
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import time
@@ -30,8 +29,8 @@ from te_select.tuning.measuring.serve import reason
 from te_select.verify.guarded import FILL
 from te_select.verify.reference import bits
 
-_Timer = Callable[[int], float]
-"""Seconds per call of a number of calls."""
+_Sample = Callable[[], float]
+"""Measures seconds per call."""
 
 
 class Worker(run_worker.Worker):
@@ -83,21 +82,12 @@ class Worker(run_worker.Worker):
                 return {"lost": reason(error)}
             return {"failure": f"the run took longer than {limit:g} s"}
 
-    def time(self, seconds: _Timer) -> rounds.Timing:
+    def time(self, sample: _Sample) -> rounds.Timing:
         """Time a kernel."""
-        return self.take_turns({"alone": seconds}, rounds.FEWEST)["alone"]
+        return self.take_turns({"alone": sample}, rounds.FEWEST)["alone"]
 
-    def take_turns(self, timers: Mapping[str, _Timer], turns: int) -> Mapping[str, rounds.Timing]:
+    def take_turns(self, samples: Mapping[str, _Sample], turns: int) -> Mapping[str, rounds.Timing]:
         """Time kernels in turns."""
-
-        def sample(seconds: _Timer, repeats: int) -> float:
-            seconds(math.ceil(repeats * rounds.WARM_UP / rounds.SHORTEST_SAMPLE))
-            return seconds(repeats)
-
-        samples = {
-            name: functools.partial(sample, each, rounds.repeats_for(each, rounds.SHORTEST_SAMPLE))
-            for name, each in timers.items()
-        }
         return rounds.sample_in_turns(samples, turns)
 
     def _load(self) -> Load:
@@ -144,8 +134,15 @@ class Worker(run_worker.Worker):
             place = ",".join(str(int(i)) for i in index)
             raise TuningError(f"out[{place}] is not what NumPy selects")
 
-        def seconds(calls: int) -> float:
-            timed = module.time_evaluator(symbol, self._session.cpu(), number=calls, repeat=1)
-            return max(float(timed(given["cond"], then, else_, out).mean), 1e-9)
+        def seconds(least: float) -> float:
+            milliseconds = math.ceil(1e3 * least)
+            evaluator = module.time_evaluator(
+                symbol, self._session.cpu(), number=1, repeat=1, min_repeat_ms=milliseconds
+            )
+            return max(float(evaluator(given["cond"], then, else_, out).mean), 1e-9)
 
-        return seconds, self
+        def sample() -> float:
+            seconds(rounds.WARM_UP)
+            return seconds(rounds.SHORTEST_SAMPLE)
+
+        return sample, self

@@ -50,13 +50,13 @@ def test_answer_has_the_load_of_the_server_while_a_job_ran(rounds, monkeypatch):
     probe, remote = Probe(), worker.Worker()
     monkeypatch.setattr(remote, "_probe", probe)
 
-    def timer(_number):
+    def sample():
         probe.asked.append("time")
         return 1.0
 
     def checked(_path):
         probe.asked.append("check")
-        return timer, remote
+        return sample, remote
 
     monkeypatch.setattr(remote, "_checked", checked)
     answer = remote.measure([Path("a.so")], rounds, 9)
