@@ -89,15 +89,38 @@ def test_named_sizes_around_the_vector_and_the_tile(dtype, tmp_path):
     check_all(workloads, tmp_path, sizes, (NONE, (0, 0, 0, 1), (2, 1, 1, 1)), {"vectors": 2})
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_named_rows_of_broken_vectors_select_the_same_bits(dtype, tmp_path):
-    """Sixteen such rows together are whole vectors of any element type."""
-    workloads = [
-        Workload(["r", 1], ["r", "n"], ["n"], dtype),
-        Workload(["r", "n"], ["r", 1], ["n"], dtype, "multidirectional"),
-    ]
-    sizes = [{"r": 16, "n": n} for n in (6, 7, 18, 33)]
-    check_all(workloads, tmp_path, sizes, knobs={"vectors": 2})
+@pytest.mark.parametrize("dims", [(3, 37, 2), ("a", "b", "c")], ids=str)
+def test_access_patterns_of_three_loops(dims, tmp_path):
+    shapes = itertools.product(*((1, dim) for dim in dims))
+    every = itertools.product(shapes, repeat=3)
+    workloads = [Workload(*each, "float32", "multidirectional") for each in every]
+    unique = {str(access_pattern(workload)): workload for workload in workloads}
+    check_all(list(unique.values())[::8], tmp_path, [{"a": 5, "b": 2, "c": 33}])
+
+
+CASES = {
+    # Sixteen such rows together are whole vectors of any element type.
+    "named rows of broken vectors": (
+        [Workload(["r", 1], ["r", "n"], ["n"], "uint8"),
+         Workload(["r", "n"], ["r", 1], ["n"], "float32", "multidirectional")],
+        {"sizes": [{"r": 16, "n": n} for n in (6, 7, 18, 33)], "knobs": {"vectors": 2}}),
+    # Vectors begin where out is aligned, and the other operands may be aligned there, too.
+    "rows that begin within a vector": (
+        [Workload((40, 1), (40, 64), (40, 64)),
+         Workload((), (), (99,), "complex128", "multidirectional")],
+        {"offsets": [(0, k, k, k) for k in range(4)], "knobs": {"vectors": 1}}),
+    "operands of one element by value": (
+        [Workload(*shapes, dtype, "multidirectional")
+         for shapes in (((), (513,), ()), ((513,), (), ()), ((33, 1), (33, 7), ()))
+         for dtype in ("uint8", "complex128")],
+        {"offsets": (NONE, (1, 1, 1, 1)), "by_value": True}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_odd_rows_and_operands_select_the_same_bits(case, tmp_path):
+    workloads, how = CASES[case]
+    check_all(workloads, tmp_path, **how)
 
 
 OFFSETS = (  # whole vectors at each address, then one operand that is not aligned, then several
@@ -139,14 +162,6 @@ def test_aligned_rows_of_whole_vectors_take_their_own_way(dims, tmp_path):
     assert {read[offsets] for offsets in set(OFFSETS) - whole} == {4}  # bytes of an element
 
 
-def test_rows_that_begin_within_a_vector_select_the_same_bits(tmp_path):
-    """Vectors begin where out is aligned, and the other operands may be aligned there, too."""
-    of_rows = Workload((40, 1), (40, 64), (40, 64))
-    pair = Workload((), (), (99,), "complex128", "multidirectional")
-    offsets = [(0, offset, offset, offset) for offset in range(4)]
-    check_all([of_rows, pair], tmp_path, offsets=offsets, knobs={"vectors": 1})
-
-
 @pytest.mark.slow
 def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
     @settings(
@@ -168,14 +183,6 @@ def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
                 check(emulated, symbol, workload, seed=seed, offsets=tuple(offsets))
 
     run()
-
-
-@pytest.mark.slow
-def test_rank_12_with_named_and_unit_axes(tmp_path):
-    shape = (2, 1, "a", 1, 3, 1, 1, "b", 1, 2, 1, 5)
-    cond = (2, 1, "a", 1, 1, 1, 1, "b", 1, 1, 1, 5)
-    workload = Workload(cond, shape, (1,) * 7 + ("b", 1, 1, 1, 1), "int16")
-    check_all([workload], tmp_path, [{"a": a, "b": b} for a, b in ((1, 1), (4, 3), (1, 9), (0, 3))])
 
 
 @pytest.mark.slow
@@ -204,18 +211,6 @@ def test_configs_of_the_space_select_the_same_bits(shapes, dtype, tmp_path):
     cond.reshape(-1)[cond.size // 2 : cond.size // 2 + cond.size // 4] = False
     for function in functions:
         check(emulated, function.symbol, workload, cond=cond)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", WIDTHS)
-def test_operands_of_one_element_may_come_by_value(dtype, tmp_path):
-    workloads = [
-        Workload((), (513,), (), dtype),
-        Workload((513,), (), (), dtype, "multidirectional"),
-        Workload((), (), (), dtype),
-        Workload((33, 1), (33, 7), (), dtype),
-    ]
-    check_all(workloads, tmp_path, offsets=3 * (NONE, (1, 1, 1, 1)), by_value=True)
 
 
 @pytest.mark.slow
@@ -271,38 +266,6 @@ def test_named_size_of_more_tiles_than_a_grid_is_done_whole(tmp_path, monkeypatc
         check(emulated, "kernel_0", workload, {"n": tiles * tile + 5})
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_named_rows_of_whole_vectors_are_read_as_literal(dtype, tmp_path):
-    named = [
-        Workload(["r", 1], ["r", "n"], ["n"], dtype),
-        Workload(["r", "n"], ["r", 1], ["n"], dtype, "multidirectional"),
-        Workload(["r", "n"], ["n"], ["r", 1], dtype, "multidirectional"),
-    ]
-    sizes = {"r": 40, "n": 64}
-    literal = [workload.bind(sizes) for workload in named]
-    emulated, symbols = emulate([*named, *literal], tmp_path, vectors=1)
-    loaded = []
-    for symbol, workload in symbols.items():
-        shape = workload.bind(sizes).cond_shape
-        cond = (np.arange(np.prod(shape)) % 2 == 0).reshape(shape)
-        check(emulated, symbol, workload, sizes if workload.dim_names else {}, cond=cond)
-        loaded.append(dict(emulated.loaded))
-    assert loaded[: len(named)] == loaded[len(named) :]
-
-
-@pytest.mark.parametrize("side", ["then", "else_"])
-def test_output_in_place_of_a_branch(side, tmp_path):
-    workload = Workload(["n"], ["n"], ["n"])
-    emulated, _ = emulate([workload], tmp_path, vectors=2)
-    for n in (5, 1000, 20_001):
-        bound = workload.bind({"n": n})
-        operands = s.operands(np.random.default_rng(n), bound)
-        want = s.expected(bound, *operands)
-        out = operands[("then", "else_").index(side) + 1]
-        emulated.run("kernel_0", workload, {"n": n}, [*operands, out])
-        assert np.array_equal(s.as_bytes(out), want)
-
-
 def test_side_that_a_row_or_a_block_does_not_select_is_not_read(tmp_path):
     rows = Workload((64, 1), (64, 512), (64, 512))
     blocks = Workload((64, 512), (64, 512), (64, 512))
@@ -324,35 +287,3 @@ def test_what_is_used_once_is_the_first_to_leave_the_caches(tmp_path):
     check(emulated, "kernel_1", rows, cond=np.zeros((64, 1), bool))
     assert emulated.loaded["else_"] == 4 * whole
     assert emulated.streamed == {"cond": 0, "then": 0, "out": 4 * whole, **used_again}
-
-
-def test_masks_in_blocks_are_read_once_and_half_of_each_side(tmp_path):
-    workload = Workload((65_536,), (65_536,), (65_536,))
-    emulated, _ = emulate([workload], tmp_path)
-    cond = (np.arange(65_536) // 256) % 2 == 0
-    check(emulated, "kernel_0", workload, cond=cond)
-    assert emulated.loaded["cond"] == 65_536
-    assert emulated.loaded["then"] == emulated.loaded["else_"] == 65_536 * 4 // 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("right", "wrong", "message"),
-    [
-        ("address % (width * LANES) == 0", "address != 0", "not aligned"),
-        ("index < vectors ? index : vectors - 1", "index", "out of bounds"),
-        ("head ? threadIdx.x : vectors * LANES +", "head ? 0 :", "stored twice"),
-        ("blockIdx.x == 0 &&", "blockIdx.x == 7 &&", "array_equal"),
-    ],
-)
-def test_harness_notices_what_is_wrong(right, wrong, message, tmp_path):
-    workload = Workload((66,), (66,), (66,))
-
-    def edit(source):
-        assert right in source
-        return source.replace(right, wrong)
-
-    emulated = Emulated.of([lowered(workload)], tmp_path, edit)
-    with pytest.raises(AssertionError, match=message):
-        check(emulated, "kernel", workload, offsets=(1, 0, 0, 0))
-        check(emulated, "kernel", workload)

@@ -7,7 +7,7 @@ import pytest
 import tvm_ffi
 
 import te_select
-from te_select import ArgumentError, ArtifactError, Workload
+from te_select import ArgumentError, Workload
 from te_select.runtime.call.cuda import driver
 from te_select.verify.on_device import OnDevice
 from te_select.verify.verify import verify_kernel
@@ -100,45 +100,6 @@ def test_torch_tensors_of_any_layout_and_outputs():
     assert torch.equal(k(cond, then, else_, out=then), want) and then._version > version
 
 
-def test_scalars_and_memory_of_the_cpu_of_rank_0():
-    torch = libtorch()
-    workload = Workload((64, 65), (64, 65), (), "bfloat16")
-    cond, then, _ = tensors(Workload((64, 65), (64, 65), ()))
-    then = then.bfloat16()
-    for value in (-1.5, torch.tensor(-1.5, dtype=torch.bfloat16), np.float32(-1.5).item()):
-        out = kernel(workload)(cond, then, value)
-        assert torch.equal(out, torch.where(cond, then, -1.5))
-    there = torch.tensor(-1.5, dtype=torch.bfloat16, device="cuda")
-    assert torch.equal(kernel(workload)(cond, then, there), torch.where(cond, then, there))
-
-
-@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float8_e4m3fn", "uint16"])
-def test_torch_tensors_of_unusual_element_types(dtype):
-    torch = libtorch()
-    workload = Workload((64, 65), (64, 65), (64, 65), dtype)
-    cond, then, else_ = tensors(Workload((64, 65), (64, 65), (64, 65)))
-    kind = getattr(torch, dtype)
-    then, else_ = (side.mul(100).abs().to(kind) for side in (then, else_))
-
-    def bits(tensor):
-        return tensor.contiguous().view(torch.uint8).cpu()
-
-    def expected(then, else_):
-        width = then.element_size()
-        sides = (
-            side.contiguous().view(torch.uint8).reshape(64, 65, width) for side in (then, else_)
-        )
-        return torch.where(cond[..., None], *sides).reshape(64, 65 * width).cpu()
-
-    k = kernel(workload)
-    assert torch.equal(bits(k(cond, then, else_)), expected(then, else_))
-    turned = then.t().contiguous().t()
-    assert torch.equal(bits(k(cond, turned, else_)), expected(then, else_))
-    if then.is_complex():
-        lazy = then.conj()
-        assert torch.equal(bits(k(cond, lazy, else_)), expected(lazy.resolve_conj(), else_))
-
-
 def test_kernel_runs_on_the_callers_stream():
     torch = libtorch()
     cond, then, else_ = tensors()
@@ -215,43 +176,6 @@ def test_code_for_older_generations_runs_by_way_of_ptx():
         pytest.skip("needs a device newer than sm_8x")
     k = te_select.compile(W, "cuda:sm_80")
     assert not [r for r in verify_kernel(OnDevice(k), checks=["random"]) if not r.passed]
-
-
-def test_library_without_code_for_the_device_says_so():
-    arch = driver.devices()[0].arch
-    if arch in ("sm_120", "sm_121"):
-        pytest.skip("needs a device older than sm_120")
-    k = te_select.compile(W, "cuda:sm_120")
-    with pytest.raises(ArtifactError, match=f"holds code for sm_120 .* device 0 is {arch}"):
-        k(*tensors())
-
-
-def test_tensors_of_two_libraries_are_ordered():
-    cupy = pytest.importorskip("cupy")
-    torch = libtorch()
-    cond, then, _ = tensors()
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        torch.cuda._sleep(50_000_000)
-        late = then.clone()
-        out = kernel(W)(cond, cupy.from_dlpack(then), late)
-    assert type(out) is cupy.ndarray
-    assert torch.equal(torch.from_dlpack(out), then)
-
-
-def test_memory_of_the_cpu_and_two_devices_are_refused():
-    torch = libtorch()
-    cond, then, else_ = tensors()
-    with pytest.raises(ArgumentError, match=r"then is a .* tensor on cpu; .*pass then.cuda\(\)"):
-        kernel(W)(cond, then.cpu(), else_)
-    with pytest.raises(ArgumentError, match=r"expected a strided tensor on the CPU"):
-        te_select.compile(W)(cond, then, else_)
-    if torch.cuda.device_count() > 1:
-        with pytest.raises(ArgumentError, match="one device"):
-            kernel(W)(cond, then, else_.to("cuda:1"))
-        moved = [tensor.to("cuda:1") for tensor in (cond, then, else_)]
-        assert torch.equal(kernel(W)(*moved), torch.where(*moved))
 
 
 def test_launch_of_tvm_ffi_tensors_is_on_its_stream():

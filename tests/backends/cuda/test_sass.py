@@ -12,7 +12,6 @@ from te_select.backends.cuda.lowering import translation_unit
 from te_select.errors import TargetError, ToolchainError
 from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
-from tests.support.cubin import usage
 from tests.support.cuda_emulation import WIDTHS, lowered
 
 pytestmark = pytest.mark.slow
@@ -41,10 +40,6 @@ def listings(workloads, arch):
     """The machine code of each kernel, which uses no local memory."""
     functions = [lowered(workload, f"kernel_{k}") for k, workload in enumerate(workloads)]
     cubin = compile_cuda(translation_unit(functions), [arch]).cubins[arch]
-    used = usage(cubin)
-    for function, workload in zip(functions, workloads, strict=True):
-        assert used[function.symbol].frame == 0, workload
-        assert 0 < used[function.symbol].registers * function.threads <= 65_536 // 2, workload
     text = sass(cubin)
     assert not LOCAL.search(text)
     parts = re.split(r"^\.text\.(kernel_\d+):", text, flags=re.MULTILINE)
@@ -71,24 +66,6 @@ def test_every_pattern_compiles_to_wide_accesses_without_spills(dtype, arch):
 
 @compiler
 @pytest.mark.parametrize(
-    ("dtype", "width"), [("uint8", "128"), ("bfloat16", "64"), ("float32", ""), ("float64", "U16")]
-)
-def test_cond_is_loaded_by_a_byte_per_element_of_a_vector(dtype, width):
-    text = listing(Workload((1 << 26,), (), (), dtype, "multidirectional"))
-    loads = re.findall(r"LDG\.E\.EF(?:\.(\w+))? ", text)
-    assert loads and set(loads) == {width}
-
-
-@compiler
-def test_every_load_of_a_thread_precedes_its_first_store():
-    text = listing(Workload(*[(1 << 25,)] * 3))
-    order = re.findall(r"(LDG|STG)\.E\.EF[\w.]*", text)
-    main = order[order.index("LDG") :]
-    assert main.index("STG") >= 3 * 4 and main[-4:] == ["STG"] * 4
-
-
-@compiler
-@pytest.mark.parametrize(
     "workload",
     [
         Workload(["n"], ["n"], ["n"]),
@@ -104,11 +81,6 @@ def test_every_load_of_a_thread_precedes_its_first_store():
 def test_named_odd_and_huge_sizes_use_no_local_memory(workload):
     for arch in ARCHS[1:]:
         listings([workload], arch)
-
-
-def listing(workload):
-    (text,) = listings([workload], "sm_90").values()
-    return text
 
 
 @functools.cache
@@ -133,12 +105,6 @@ def test_either_compiler_makes_sass_per_arch_and_newest_ptx(which):
 def test_wrong_source_is_refused_with_the_compilers_words():
     with pytest.raises(ToolchainError, match="mistake"):
         compile_cuda("__global__ void kernel() { mistake(); }", ["sm_90"])
-
-
-@compiler
-def test_arch_that_the_compiler_does_not_know_is_refused():
-    with pytest.raises(ToolchainError, match="sm_11"):
-        compile_cuda(small(), ["sm_11"])
 
 
 @pytest.mark.parametrize("wrong", [[], ["90"], ["sm_90", "volta"], ["compute_90"], ["sm_90;rm"]])
