@@ -154,15 +154,6 @@ def test_what_was_not_selected_gives_no_nan():
     assert found.tolist() == [0.0, 0.0, 1.0]
 
 
-def test_out_is_written_where_nothing_is_recorded():
-    requires = torch.ones(2, requires_grad=True)
-    out = torch.zeros(2)
-    before = out._version
-    with torch.no_grad():
-        OUT(COND, requires, ZEROS, out=out)
-    assert out.tolist() == [1, 0] and out._version == before + 1
-
-
 @pytest.mark.parametrize("opaque", [False, True])
 def test_compile_and_export(opaque):
     def f(cond, x, y):
