@@ -157,19 +157,6 @@ def test_elements_are_counted_by_the_kernel_that_a_call_names(run):
     """)
 
 
-def test_strides_of_out_are_passed(run):
-    run("""
-        extension.install(address("library"))
-        x = np.ones((6, 8), np.float32)
-        wide, column = np.ones((6, 16), np.float32)[:, ::2], np.ones((6, 1), bool)
-        where(column, x.T.copy().T, 1.0)
-        where(column, x, 1.0, out=wide)
-        where(column, x, 1.0, out=x[::-1])
-        assert [tuple(n.out_strides) for n in notes()] == [(4, 24), (64, 8)]
-        assert left == ["out"]  # it overlaps x
-    """)
-
-
 @pytest.mark.parametrize("size, in_python", [(16_384, 0), (16_385, 1)])
 def test_arrays_over_16384_elements_are_converted_by_python(size, in_python, monkeypatch):
     asked = []
@@ -190,15 +177,3 @@ def test_out_of_an_equal_type_is_written_in_place(monkeypatch):
     for dtype in (np.dtype("M8[s]"), np.dtype("<M8[s]")):
         out = np.ones(2, dtype)
         assert te_select.where(C, x, x, out=out) is out and (out == x).all()
-
-
-def test_out_that_is_written_back_later_is_written_in_place(monkeypatch):
-    monkeypatch.setattr(numpy_rules, "_into", None)
-    given = np.zeros(4, ">f4")
-    with np.nditer(
-        [given], [], [["readwrite", "updateifcopy"]], op_dtypes=["f4"], casting="equiv"
-    ) as iterator:
-        out = iterator.operands[0]
-        assert out.flags.writebackifcopy
-        te_select.where(np.arange(4) % 2 == 0, np.full(4, 5, "f4"), np.float32(7), out=out)
-    assert given.tolist() == [5, 7, 5, 7]

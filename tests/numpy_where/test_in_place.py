@@ -5,7 +5,6 @@ import pytest
 
 import te_select
 from te_select.numpy_where import numpy_functions
-from te_select.verify.guarded import READ, Guarded, protect
 from tests.numpy_where.table import EACH, SEEDS
 from tests.support import where_calls as calls
 from tests.support.where_calls import outcome
@@ -81,27 +80,3 @@ def test_numbers_and_elements_on_each_other_are_numpys(name):
         found = outcome(getattr(te_select, name), (both[0], *args))
         assert found == outcome(getattr(np, name), (both[1], *args)), (values, both[0].dtype)
         assert repr(both[0]) == repr(both[1]), (values, both[0].dtype)
-
-
-@pytest.mark.parametrize("end", [0, 1])
-@pytest.mark.parametrize("size", [7, 63, 1001, 40_005])
-def test_nothing_beside_the_operands_is_touched(end, size, monkeypatch):
-    monkeypatch.setattr(numpy_functions, "BLOCK", 4096)
-    rng = np.random.default_rng(size)
-    held = [Guarded((size,), np.dtype(each)) for each in ("?", "?", "f4", "f4", "f4")]
-    for each in held:
-        each.fill()
-        each.move(each.ends[end])
-        each.array()[...] = rng.random(size) < 0.5
-    cond, other, x, y, out = (each.array() for each in held)
-    for each in held[:4]:
-        protect(each.memory.ctypes.data, each.memory.size, READ)
-    conds, repeated = [cond, other], x[: 7 if size % 7 == 0 else 1]
-    for expected, name, args, options in (
-        (np.select(conds, [y, x], 3), "select", (conds, [y, x], 3), {"out": out}),
-        (np.where(cond, x, 0), "copyto", (out, x), {"where": cond}),
-        (np.where(cond, np.resize(repeated, size), 0), "putmask", (out, cond, repeated), {}),
-    ):
-        out[...] = 0
-        getattr(te_select, name)(*args, **options)
-        assert (out == expected).all() and not held[4].touched()

@@ -1,13 +1,11 @@
 """Kernels serve operands that NumPy makes arrays of, but for those with a rule of their own."""
 
-import sys
 import warnings
 
 import numpy as np
 import pytest
 
 import te_select
-from te_select.numpy_where import numpy_rules
 from tests.numpy_where.table import EACH, SEEDS
 from tests.support.neighbours import KINDS, ByMethod, OfItsOwnRule, as_neighbour, conversions
 from tests.support.where_calls import difference, outcome, random_call, strided
@@ -103,35 +101,6 @@ def test_no_code_of_a_subclass_runs(size):
     assert not made
 
 
-def test_memmap_is_read_and_written_in_place(tmp_path, monkeypatch):
-    file = np.memmap(tmp_path / "x", np.float32, "w+", shape=(300, 40))
-    x, cond = np.random.default_rng(0).random(file.shape, np.float32), np.tri(300, 40, dtype=bool)
-    with monkeypatch.context() as patch:
-        patch.setattr(numpy_rules, "_into", None)  # which makes a temporary array
-        assert where(cond, x, 7.0, out=file) is file
-        assert where(cond, file, x, out=file) is file
-    file.flush()
-    stored = np.fromfile(tmp_path / "x", np.float32).reshape(file.shape)
-    assert np.array_equal(stored, np.where(cond, x, x))
-    assert type(where(cond, file, x)) is np.ndarray
-    with pytest.raises(ValueError, match="read-only"):
-        where(cond, x, 7.0, out=np.memmap(tmp_path / "x", np.float32, "r", shape=file.shape))
-
-
-def test_large_subclasses_are_converted_in_pieces():
-    cond, x, y = operands(np.random.default_rng(0), 100_000)
-    left = te_select.where.stats().left
-    found = where(cond.view(np.memmap), x.view(np.memmap), np.ma.array(y, mask=cond))
-    assert difference((found, []), (np.where(cond, x, y), [])) is None
-    assert te_select.where.stats().left == left
-
-
-def test_warning_of_a_converted_call_names_the_callers_line():
-    with pytest.warns(RuntimeWarning, match="overflow") as warned:
-        where(np.array([True, False]), ByMethod(np.ones(2, "f4")), 1e300)
-    assert [warning.filename for warning in warned] == [__file__]
-
-
 def test_warning_of_a_conversion_names_the_callers_line():
     class Warns:
         def __array__(self, dtype=None, copy=None):
@@ -150,17 +119,3 @@ def test_neighbour_beside_a_tensor_is_left_to_torch():
         with pytest.raises(TypeError, match=r"must be Tensor|invalid combination"):
             te_select.where(*given)
     assert held.conversions == 0
-
-
-def test_operands_and_results_keep_no_reference():
-    rng = np.random.default_rng(0)
-    x = rng.random(50, np.float32)
-    for kind, held in ((kind, as_neighbour(rng, x, kind)) for kind in KINDS):
-        te_select.where(x > 0, held, held)  # what a package makes at its first call
-        before = sys.getrefcount(held), sys.getrefcount(type(held)), sys.getrefcount(x.dtype)
-        for _ in range(100):
-            te_select.where(x > 0, held, held)
-            with pytest.raises(ValueError, match="broadcast"):
-                te_select.where(x > 0, held, x[:7])
-        after = sys.getrefcount(held), sys.getrefcount(type(held)), sys.getrefcount(x.dtype)
-        assert np.abs(np.subtract(after, before)).max() < 50, kind

@@ -6,37 +6,13 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.numpy_where.kernels import library
-from tests.support.programs import python
-from tests.support.where_calls import difference, exported, outcome
+from tests.support.where_calls import difference, outcome
 
 
 def same(given, within=lambda function: function):
     """Whether a call is NumPy's, within what is around both."""
     found, expected = (outcome(within(each), given) for each in (te_select.where, np.where))
     return difference(found, expected) is None
-
-
-GENERIC = """
-    import numpy as np
-    import te_select
-
-    for n in (3, 600, 5000):
-        sides = np.zeros(n, "M8[Y]"), np.full(n, 5).view("M8")
-        for where in (np.where, te_select.where):
-            try:
-                where(np.ones(n, bool), *sides)
-            except ValueError as error:
-                assert "generic units" in str(error)
-            else:
-                raise AssertionError("no error")
-    empty = np.ones((1, 3), bool), np.zeros((1, 0, 3), "M8[Y]"), np.full((1, 1, 3), 5).view("M8")
-    assert te_select.where(*empty).shape == (1, 0, 3)
-"""
-
-
-def test_dates_of_generic_units_are_what_numpy_makes_of_them():
-    python(GENERIC)
 
 
 def test_signalling_nan_is_converted_without_a_word():
@@ -71,13 +47,6 @@ def test_conversion_errors_are_raised_only_as_numpy_does(raised):
         assert same(given, raising), given
 
 
-def test_overflow_is_warned_of_once_at_the_callers_line():
-    for dtype in (np.dtype("f4"), np.dtype("f4", metadata={"a": 1})):
-        with pytest.warns(RuntimeWarning, match="overflow") as warned:
-            te_select.where(np.array([True, False]), np.ones(2, dtype), 1e300 + 0j)
-        assert [warning.filename for warning in warned] == [__file__]
-
-
 def test_subclass_of_a_scalar_may_have_a_rule_of_its_own():
     class Own(np.float64):
         def __array_function__(self, function, types, args, kwargs):
@@ -89,34 +58,6 @@ def test_subclass_of_a_scalar_may_have_a_rule_of_its_own():
             == te_select.where(cond, np.ones(3), Own(2))
             == "by its own rule"
         )
-
-
-@pytest.fixture(scope="module")
-def function():
-    for part in ("w1", "w2", "w4", "w8", "w16"):
-        assert library.fetch(part)
-    return exported("te_select_where")
-
-
-WITHIN = [("bool", 1), ("int8", 127), ("int8", -128), ("uint8", 255), ("int64", -(2**63))]
-WITHIN += [("uint16", 0), ("float32", 0.1), ("float32", -3), ("float64", -0.0), ("float64", 1e300)]
-BEYOND = [("bool", 2), ("bool", 256), ("int8", 300), ("int8", -129), ("uint8", -1)]
-BEYOND += [("uint32", 1 << 32), ("int32", 0.5), ("float16", 0.5)]
-
-
-@pytest.mark.parametrize(("dtype", "number"), BEYOND)
-def test_number_that_the_type_does_not_hold_is_refused(function, dtype, number):
-    cond, x, out = np.zeros(4, bool), np.ones(4, dtype), np.full(4, 1, dtype)
-    with pytest.raises(TypeError, match="no number that out's type holds"):
-        function(cond, x, number, out)
-    assert (out == 1).all()
-
-
-@pytest.mark.parametrize(("dtype", "number"), WITHIN)
-def test_number_that_the_type_holds_is_written(function, dtype, number):
-    cond, x, out = np.zeros(4, bool), np.zeros(4, dtype), np.ones(4, dtype)
-    function(cond, x, number, out)
-    assert out.tobytes() == np.full(4, number, dtype).tobytes()
 
 
 SIDES = ((1.5,), [1.5], "zz", "i4", b"ab", {"a": 1}, np.str_("f8"), np.datetime64(1, "s"))

@@ -30,17 +30,6 @@ def test_out_of_any_layout(seed):
         assert out.base.tobytes() == there.tobytes()
 
 
-@pytest.mark.parametrize("count", [5, 1000, 70_000, 3_000_000])
-def test_out_is_x_or_y(count):
-    rng = np.random.default_rng(count)
-    cond, x, y = rng.random(count) < 0.5, rng.random(count), rng.random(count)
-    expected = np.where(cond, x, y)
-    into_x, into_y = x.copy(), y.copy()
-    where(cond, into_x, y, out=into_x)
-    where(cond, x, into_y, out=into_y)
-    assert (into_x == expected).all() and (into_y == expected).all()
-
-
 DOOR = oracle.Door(
     lambda _library, _workload, given: where(
         *(given[name] for name in oracle.NAMES[:3]), out=given["out"]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import te_select
-from tests.numpy_where.table import CALLS, COND, F4, LEFT, U1, UNEXPLAINED, Failing
-from tests.support.neighbours import ByMethod
+from tests.numpy_where.table import CALLS, COND, F4, LEFT, U1, UNEXPLAINED
 
 REPEATS = 1000
 TYPES = {name: np.dtype(name) for name in ("?", "f4", "f8", "i8", "u1", "M8[s]", "O")}
@@ -71,16 +70,6 @@ def test_call_keeps_nothing(name):
         grown = np.subtract(counts(*given, *options.values()), before)
         more = sys.getallocatedblocks() - blocks
     assert np.abs(grown).max() < REPEATS // 5 and abs(more) < REPEATS // 5, (grown, more)
-
-
-@pytest.mark.parametrize("failing", [0, 1])
-def test_arrays_made_before_an_operand_that_raises_are_dropped(failing):
-    sides = [ByMethod(F4), ByMethod(F4)]
-    sides[failing] = Failing()
-    before = counts()
-    for _ in range(100):
-        called((ByMethod(COND), *sides), {})
-    assert np.abs(np.subtract(counts(), before)).max() < 50
 
 
 @pytest.mark.parametrize("kind", ["common", "left to torch", "refused"])

@@ -42,16 +42,6 @@ def test_broadcasts_of_every_width(cond, x, y, dtype):
     check(rng.random(cond) < 0.5, bits(rng, x, dtype), bits(rng, y, dtype))
 
 
-@pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
-@pytest.mark.parametrize("shape", [(900, 1100), (40, 50, 600), (100_000, 4)])
-def test_transposed_and_stepping_operands(shape, dtype):
-    rng = np.random.default_rng(0)
-    x, y = bits(rng, shape, dtype), bits(rng, shape[::-1], dtype)
-    cond = rng.random((*shape[:-1], 2 * shape[-1])) < 0.5
-    check(cond[..., ::2], x, y.T)
-    check(cond[..., ::-2], x[::-1], y.T)
-
-
 @pytest.mark.parametrize("shapes", [((9, 1), (9, 2), (9, 2)), ((9, 3), (1, 3), (9, 1))])
 def test_short_rows_of_16_byte_elements_need_no_kernel_of_rows(shapes):
     rng = np.random.default_rng(3)
@@ -62,13 +52,6 @@ def test_short_rows_of_16_byte_elements_need_no_kernel_of_rows(shapes):
     for _ in range(40):
         where(*args, out=out)
     assert np.array_equal(out.view(np.uint8), np.where(*args).view(np.uint8))
-
-
-def test_rows_with_gaps_between_them():
-    rng = np.random.default_rng(0)
-    for extent in (3, 20, 200, 3000):
-        x = bits(rng, (3000, extent + 5), "u4")[:, :extent]
-        check(rng.random((3000, extent)) < 0.5, x, np.uint32(7))
 
 
 SHAPES = [((n,), (n,), ()) for n in (1, 2, 3, 15, 17, 31, 63, 64, 65, 255, 1000, 4099)]
@@ -99,20 +82,6 @@ def test_no_byte_beside_the_operands_is_touched(dtype, end):
     assert where.stats().calls - calls == 2 * len(SHAPES)
 
 
-def test_threads_call_at_once():
-    import concurrent.futures
-
-    def call(seed):
-        rng = np.random.default_rng(seed)
-        for count in (10, 5000, 600_000):
-            cond, x, y = rng.random(count) < 0.5, rng.random(count), rng.random(count)
-            check(cond, x, y)
-        return True
-
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(call, range(12)))
-
-
 @pytest.mark.parametrize("call", ["where(c, a, a)", "select([c, c], [a, a], a)"])
 def test_large_call_has_a_second_thread(call):
     code = """
@@ -133,27 +102,3 @@ def test_large_call_has_a_second_thread(call):
         """
     code = code.replace("CALL", call)
     assert python(code, TE_SELECT_NUM_THREADS="2").split() == ["0", "1", "1"]
-
-
-def test_masks_in_runs_are_selected_if_cond_is_tested_first():
-    code = """
-        import numpy as np
-        import te_select
-
-        rng = np.random.default_rng(0)
-        causal = np.tri(500, 1500, 600, dtype=bool)
-        masks = (
-            causal, causal[:, ::-1], causal[::-1], causal.T, causal[:400, 3:1403], causal[::2],
-            causal.reshape(10, 50, 1500), np.broadcast_to(causal, (2, 500, 1500)),
-            np.repeat(rng.random(3000) < 0.5, 250).reshape(500, 1500),
-            rng.random((500, 1500)) < 0.5,
-            np.ones((500, 1500), bool), causal.reshape(-1)[1:], causal.view(np.uint8) * 7 > 0,
-        )
-        for mask in masks:
-            for dtype in ("u1", "u2", "u4", "u8", "c16"):
-                x = rng.integers(0, 99, mask.shape).astype(dtype)
-                y = rng.integers(0, 99, mask.shape).astype(dtype)
-                for given in ((mask, x, y), (mask, x, 3), (mask, y[..., :1], x)):
-                    assert np.array_equal(te_select.where(*given), np.where(*given))
-        """
-    python(code, TE_SELECT_PROFILE="skip=1,bytes_per_thread=4096")

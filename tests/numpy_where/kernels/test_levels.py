@@ -51,7 +51,7 @@ def path(tmp_path_factory):
     return made
 
 
-def used(path, *emulator, level=""):
+def used(path, *emulator):
     """The level that the kernels of a process have, the calls they served, whether TVM was there.
 
     Nothing can be built there: the cache is a file.
@@ -59,7 +59,6 @@ def used(path, *emulator, level=""):
     said = output(
         *(*emulator, sys.executable, "-c", USE, path),
         OPENBLAS_CORETYPE="",  # NumPy's BLAS is to ask the emulated CPU, too
-        TE_SELECT_LEVEL=level,
         TE_SELECT_CACHE_DIR="/dev/null",
         PYTHONPATH=path_of_python(),
     )
@@ -69,11 +68,6 @@ def used(path, *emulator, level=""):
 
 def test_this_cpu_runs_the_best_level_that_it_can(path):
     assert used(path) == (HERE[-1], 4, False)
-
-
-@pytest.mark.parametrize("level", HERE)
-def test_a_forced_level_selects_what_numpy_does(path, level):
-    assert used(path, level=level) == (level, 4, False)
 
 
 @pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")

@@ -96,36 +96,14 @@ def test_what_could_not_be_built_is_not_tried_again(tmp_path):
     assert use(tmp_path / "none", before)["calls"] == 0
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text"])
-def test_a_damaged_entry_is_not_run(folder, entry, damage):
+def test_a_damaged_entry_is_not_run(folder, entry):
     path = folder / entry.name
     image = path.read_bytes()
     middle = len(image) // 2
-    path.write_bytes(
-        {
-            "cut": image[:middle],
-            "flipped": image[:middle] + bytes([image[middle] ^ 1]) + image[middle + 1 :],
-            "empty": b"",
-            "text": b"no library",
-        }[damage]
-    )
+    path.write_bytes(image[:middle] + bytes([image[middle] ^ 1]) + image[middle + 1 :])
     found = use(folder, NO_BUILD)
     assert found["calls"] == 0 and len(found["warnings"]) == 1
     assert not path.exists()
-
-
-def test_every_bit_of_an_entry_is_checked(folder, entry):
-    from te_select.errors import ArtifactError
-    from te_select.numpy_where.kernels import library
-
-    image = (folder / entry.name).read_bytes()
-    for place in range(0, len(image), len(image) // 50):
-        for changed in (
-            image[:place],
-            image[:place] + bytes([image[place] ^ 0x10]) + image[place + 1 :],
-        ):
-            with pytest.raises(ArtifactError):
-                library._checked(changed, "it")
 
 
 def test_a_missing_entry_is_built_and_kept(tmp_path):
@@ -140,41 +118,10 @@ def test_a_missing_entry_is_built_and_kept(tmp_path):
     assert not use(folder)["tvm"]
 
 
-@pytest.mark.slow
-def test_new_record_of_the_family_leads_to_a_new_build(tmp_path):
-    from te_select.backends.targets import resolve
-    from te_select.compiler.family import config_of
-    from te_select.operator import family
-    from te_select.records import store
-    from tests.support import tuning_records
-
-    folder, native = tmp_path / "cold", resolve("native")
-    data = {"XDG_DATA_HOME": str(tmp_path / "data")}
-    assert use(folder, **data)["tvm"]
-    assert not use(folder, **data)["tvm"]
-    member = family.kernels()["w4 n:ct"]
-    config = config_of(member, native, {"vector_bytes": 16})
-    record = tuning_records.record(family.typical(member), native, config, 1e-6)
-    logs = tmp_path / "data" / "te-select" / "tuning_logs" / "where" / native.records
-    (before,) = folder.glob("te_select-where_*")
-    store.put(logs, [record])
-    assert use(folder, **data)["tvm"]
-    assert not use(folder, **data)["tvm"]
-    (made,) = set(folder.glob("te_select-where_*")) - {before}
-    origins = [each.origin for each in stored.read(made).manifest.kernels]
-    assert sorted(origins) == 6 * ["default"] + [f"tuned:{native.records}/w4_16384ct"]
-
-
 def test_a_setting_that_kernels_refuse(family):
     found = use(family, TE_SELECT_NUM_THREADS="many")
     assert found["calls"] == 0
     assert "TE_SELECT_NUM_THREADS" in found["warnings"][0]
-
-
-def test_a_library_that_was_shipped(folder, entry, tmp_path):
-    before = f"te_select.where.use({str(folder / entry.name)!r})"
-    found = use(tmp_path / "nothing", before)
-    assert found == FROM_A_FILE
 
 
 def test_library_of_another_version_is_refused(folder, entry, monkeypatch):
@@ -210,18 +157,6 @@ def test_use_refuses_other_libraries(tmp_path):
             te_select.where.use(other)
 
 
-def test_load_takes_a_library_of_the_family(folder, entry):
-    import numpy as np
-
-    import te_select
-
-    library = te_select.load(folder / entry.name)
-    kernel = next(k for k in library.values() if k.workload.out_shape == ("n",))
-    assert kernel.workload.dtype in ("uint8", "uint16", "uint32", "uint64", "complex128")
-    like = [np.ones(7 if s else (), kernel.workload.dtype) for s in (kernel._shapes[1:])]
-    assert (kernel(np.ones(7 if kernel._shapes[0] else (), bool), *like) == 1).all()
-
-
 @pytest.fixture
 def wheel(tmp_path, family):
     """Code that makes a file of a wheel, and lets nothing be built."""
@@ -250,16 +185,8 @@ def test_what_is_in_the_cache_comes_before_the_wheel(wheel, folder):
 @pytest.mark.parametrize(
     "spoil",
     [
-        pytest.param(lambda data: data[:5000], id="cut", marks=pytest.mark.slow),
-        pytest.param(lambda data: b"", id="empty", marks=pytest.mark.slow),
-        pytest.param(
-            lambda data: data[:3000] + bytes([data[3000] ^ 255]) + data[3001:], id="flipped"
-        ),
-        pytest.param(
-            lambda data: gzip.compress(gzip.decompress(data)[:-1], 1),
-            id="another",
-            marks=pytest.mark.slow,
-        ),
+        pytest.param(lambda data: data[:5000], id="cut"),
+        pytest.param(lambda data: gzip.compress(gzip.decompress(data)[:-1], 1), id="another"),
         pytest.param(lambda data: gzip.compress(bytes(200 << 20), 1), id="endless"),  # to be read
     ],
 )
