@@ -1,5 +1,6 @@
 """Libraries for other instruction sets: cross-linked here, and called under an emulator."""
 
+import functools
 import importlib.util
 import json
 import re
@@ -7,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import te_select
@@ -24,12 +24,15 @@ from tests.support.programs import output
 
 pytestmark = pytest.mark.slow
 
-TARGETS = {
-    "aarch64": "cortex-a53",
-    "aarch64:neoverse-n1": "neoverse-n1",
-    "riscv64": "rv64",
-    "riscv64:rva23": "rv64,v=true,vlen=256,vext_spec=v1.0",  # test_riscv64 has other lengths
-}
+RVV = "rv64,v=true,vlen={},vext_spec=v1.0"  # vectors of so many bits
+NO_VECTORS = "rv64,v=false"
+CPUS = [
+    *(("aarch64", "cortex-a53"), ("aarch64:neoverse-n1", "neoverse-n1"), ("riscv64", NO_VECTORS)),
+    *(("riscv64:rva23", RVV.format(length)) for length in (128, 256, 512)),
+    *(("riscv64,riscv64:rva23", cpu) for cpu in (NO_VECTORS, RVV.format(256))),
+]
+"""Targets, and the CPUs of the emulator for which they are."""
+TARGETS = ("aarch64", "riscv64", "riscv64:rva23")
 DTYPES = ("bool", "int8", "float16", "bfloat16", "float32", "float64", "complex128")
 N = 4099
 WORKLOADS = [
@@ -43,33 +46,45 @@ WORKLOADS = [
     Workload((), (), (), "int16"),
     Workload(("n",), ("n",), ("n",), "int16"),
     Workload(("r", 1), ("r", "n"), ("r", "n")),
+    *(Workload(("r", 1), ("r", n), (n,), "uint8") for n in (3, 5, 17, 63)),
     Workload((8, 1, 1, 33), (8, 12, 33, 33), ()),
 ]
 
 
-def compiled_for(target, path, workloads=WORKLOADS):
+def compiled_for(target, path, workloads=WORKLOADS, **how):
     """A library; a skip if this machine cannot link it."""
     try:
-        return te_select.export(workloads, path, target, tuning_logs=False)
+        return te_select.export(workloads, path, target, tuning_logs=False, **how)
     except ToolchainError as error:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="module", params=TARGETS)
-def library(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("foreign")
-    return request.param, compiled_for(request.param, folder / "lib.so")
-
-
 @pytest.fixture(scope="module")
-def host(library):
-    """The emulator and the program that calls the library."""
-    target, path = library
-    isa = target.partition(":")[0]
+def library(tmp_path_factory):
+    """Compiles for a target, once."""
+    folder = tmp_path_factory.mktemp("foreign")
+    return functools.cache(lambda target: compiled_for(target, folder / f"{target}.so"))
+
+
+def emulator(target, cpu):
+    """The command that runs programs for a target on a CPU; a skip if there is none."""
+    isa = isa_of(target)
     command = foreign.emulator(isa)
     if command is None:
         pytest.skip(f"no emulator of {isa} is installed")
-    return *command, "-cpu", TARGETS[target], foreign.build_host(isa, path.parent), path
+    return *command, "-cpu", cpu
+
+
+def isa_of(target):
+    return target.partition(",")[0].partition(":")[0]
+
+
+@pytest.fixture(scope="module", params=CPUS, ids=str)
+def host(request, library):
+    """The emulator, the program that calls the library, and that."""
+    target, cpu = request.param
+    path = library(target)
+    return *emulator(target, cpu), foreign.build_host(isa_of(target), path.parent), path
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
@@ -89,14 +104,6 @@ def test_forced_decisions_compute_what_numpy_does(host):
     assert [(r.kernel, r.check, r.message) for r in results if not r.passed] == []
 
 
-def test_errors_of_arguments_arrive_at_a_foreign_caller(host):
-    with foreign.Host(*host) as process:
-        kernel = next(iter(process.kernels()))
-        wrong = [np.zeros(N + 1, np.uint8) for _ in range(4)]
-        with pytest.raises(RuntimeError, match=r"ValueError: .*cond has shape \[4100\]; expected"):
-            kernel(*wrong[:3], out=wrong[3])
-
-
 C_CALLER = """
 #include <stdio.h>
 #include "mask.h"
@@ -113,36 +120,31 @@ int main(void) {
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("ending", [".so", ".a"])
 def test_c_program_calls_a_library_by_its_header(tmp_path, target, ending):
-    isa = target.partition(":")[0]
-    command = foreign.emulator(isa)
-    if command is None:
-        pytest.skip(f"no emulator of {isa} is installed")
+    command = emulator(target, dict(CPUS)[target])
     workload = Workload(("r", 1), ("r", "n"), (), "int16")
-    try:
-        te_select.export([workload], tmp_path / "mask.so", target, static=True)
-    except ToolchainError as error:
-        pytest.skip(str(error))
+    compiled_for(target, tmp_path / "mask.so", [workload], static=True)
     (tmp_path / "main.c").write_text(C_CALLER.replace("NAME", c_name(workload)))
-    compiler = compiler_for(ISAS[isa].triple)
+    compiler = compiler_for(ISAS[isa_of(target)].triple)
     library = (tmp_path / "mask").with_suffix(ending)
     options = [library, f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl", "-o", tmp_path / "main"]
     subprocess.run([*compiler, "-Wall", "-Werror", tmp_path / "main.c", *options], check=True)
-    assert output(*command, "-cpu", TARGETS[target], tmp_path / "main") == "1 2 -1 -1 5 6 "
+    assert output(*command, tmp_path / "main") == "1 2 -1 -1 5 6 "
 
 
-def test_library_needs_only_the_c_library(library):
-    _, path = library
-    listed = output("readelf", "-dW", path)
+@pytest.mark.parametrize("target", TARGETS)
+def test_library_needs_only_the_c_library(library, target):
+    listed = output("readelf", "-dW", library(target))
     needed = re.findall(r"NEEDED.*\[(\S+)\]", listed)
     own = {"libc.so.6", "libpthread.so.0", "libdl.so.2"}  # older C libraries have three files
     assert {name for name in needed if not name.startswith("ld-linux-")} <= own
 
 
-def test_loading_it_here_is_one_clear_line(library):
-    target, path = library
+@pytest.mark.parametrize("target", TARGETS)
+def test_loading_it_here_is_one_clear_line(library, target):
+    path = library(target)
     with pytest.raises(ArtifactError) as caught:
         te_select.load(path)
-    machine = target.partition(":")[0]
+    machine = isa_of(target)
     said = f"was compiled for {target} and this CPU lacks the {machine} instruction set"
     assert said in str(caught.value) and "\n" not in str(caught.value)
     with pytest.raises(TargetError, match=f"needs the {machine} instruction set"):
@@ -187,14 +189,6 @@ def test_inner_loops_are_neon_selects_of_four_vectors(target, dtype, sides):
         assert not any(re.search(r"\bz\d+\.", line) for line in loop), "SVE"
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_source_says_what_the_leaf_computes(target):
-    workload = Workload((300, 1), (300, 700), (700,))
-    text = sources.source(workload, target, None, "tir")
-    assert "T.Select(" in text and "T.Ramp(" in text
-    assert "te_select_span" not in text and "te_select." not in text
-
-
 @pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed")
 def test_ziglang_links_where_no_other_compiler_is(tmp_path):
     """In a process whose PATH has no programs."""
@@ -205,19 +199,13 @@ def test_ziglang_links_where_no_other_compiler_is(tmp_path):
     path = tmp_path / "zig.so"
     environment = {"PATH": str(tmp_path), "HOME": str(Path.home())}
     subprocess.run([sys.executable, "-c", code, path], env=environment, check=True)
-    command = foreign.emulator("aarch64")
-    if command is not None:
-        with foreign.Host(*command, foreign.build_host("aarch64", tmp_path), path) as process:
-            results = [r for kernel in process.kernels() for r in verify_kernel(kernel)]
-        assert results and all(result.passed for result in results)
+    assert resolve("aarch64").isa.machine in output("readelf", "-h", path).lower()
 
 
 @pytest.mark.parametrize(
     ("target", "said"),
     [
         ("aarch64:nope", "'nope' is no CPU of aarch64 that is known; expected aarch64, or a CPU"),
-        ("aarch64:neoverse-n9", "such as aarch64:neoverse-n3"),
-        ("aarch64:znver5", "is no CPU of aarch64"),
         ("aarch64:", "'' is no CPU of aarch64"),
         ("riscv64:sifive-x280", "no CPU of riscv64 that is known; expected riscv64 or riscv64:r"),
         ("neoverse-n1", "did you mean aarch64:neoverse-n1"),
@@ -226,7 +214,6 @@ def test_ziglang_links_where_no_other_compiler_is(tmp_path):
         ("x86-64-v2,aarch64", "holds 'aarch64', and a library is for one instruction set"),
         ("aarch64,x86-64-v2", "holds 'x86-64-v2', and a library is for one instruction set"),
         ("riscv64,riscv64:x", "holds 'riscv64:x', which is no level; a list is of riscv64, risc"),
-        ("x86-64-v2,znver5", "holds 'znver5', which is no level"),
         ("aarch64,aarch64:neoverse-n1", "no level; aarch64 has one level, so it is given alone"),
         ("x86-64-v2,", "holds '', which is no level"),
         ("native,x86-64-v2", "holds 'native', which is no level"),

@@ -1,7 +1,6 @@
 """Libraries of several levels: the one that a CPU runs, and the message if it runs none."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tvm_ffi
-from tvm_ffi import libinfo
 
 import te_select
 from te_select import Workload
@@ -25,7 +23,7 @@ from te_select.runtime.call.cpu.kernel import CpuKernel
 from te_select.schedules.cpu import isa
 from tests.support import cli
 from tests.support.machines import on_x86_64
-from tests.support.programs import ended, python
+from tests.support.programs import ended
 from tests.support.runtime_standin import build, linked, manifest
 
 pytestmark = on_x86_64
@@ -36,7 +34,6 @@ HERE = [name for name in LEVELS if not features.missing(resolve(name).cpu_featur
 EXAMPLE = Workload((4, 1), (4, 8), (), "float32")  # what examples/tvm_ffi/main.cc calls
 WORKLOADS = [EXAMPLE, Workload(("n",), ("n",), ("n",), "int8"), Workload((99, 1), (99, 5), (99, 5))]
 EMULATOR = shutil.which("qemu-x86_64")
-CPUS = {"Conroe": None, "Nehalem": "x86-64-v2", "Haswell": "x86-64-v3"}
 
 
 @pytest.fixture(scope="module")
@@ -53,22 +50,6 @@ def at_level(path, level):
     return ended(sys.executable, "-c", code, path, TE_SELECT_LEVEL=level)
 
 
-def test_library_takes_the_best_level_that_this_cpu_runs(library):
-    loaded = te_select.load(library)
-    assert {kernel.level for kernel in loaded.values()} == {HERE[-1]}
-    assert {kernel.levels for kernel in loaded.values()} == {LEVELS}
-    assert {kernel.target for kernel in loaded.values()} == {NAME}
-
-
-@pytest.mark.parametrize("level", HERE)
-def test_every_level_computes_what_numpy_does(library, level):
-    words = ["verify", library, "--level", level, "--json"]
-    document = json.loads(python("from te_select.cli import main; main()", *words))
-    assert document["passed"] and document["level"] == level
-    assert {result["kernel"] for result in document["results"]} == {w.name for w in WORKLOADS}
-    assert all(result["command"].endswith(f"--level {level}") for result in document["results"])
-
-
 def test_verify_names_the_levels_that_it_could_check(library):
     done = cli.run("verify", library, "--level", "x86-64-v5")
     assert done.exit_code == 2
@@ -76,7 +57,8 @@ def test_verify_names_the_levels_that_it_could_check(library):
         f"--level 'x86-64-v5' is not in {library}; expected one of {', '.join(LEVELS)}"
         in done.stderr
     )
-    document = cli.run_json("verify", library, "--check", "bytes")
+    document = cli.run_json("verify", library, "--check", "random")
+    assert document["passed"]
     assert (document["level"], document["levels"]) == (HERE[-1], list(LEVELS))
 
 
@@ -117,9 +99,6 @@ def test_library_of_one_level_has_nothing_to_choose(tmp_path):
 def test_compiled_kernel_runs_at_the_best_level_here():
     kernel = te_select.compile(EXAMPLE, f"{HERE[0]},x86-64")
     assert (kernel.target, kernel.level) == (f"x86-64,{HERE[0]}", HERE[0])
-    then = np.arange(32, dtype="f4").reshape(4, 8)
-    cond = np.array([[1], [0], [0], [1]], bool)
-    assert (kernel(cond, then, np.float32(5)) == np.where(cond, then, np.float32(5))).all()
 
 
 def test_source_is_that_of_the_level_that_is_asked_for(library):
@@ -136,18 +115,14 @@ def test_source_is_that_of_the_level_that_is_asked_for(library):
 
 
 def test_inspect_shows_every_level(library):
-    document = json.loads(cli.run("inspect", library, "--json").stdout)
+    document = cli.run_json("inspect", library)
     assert document["level_here"] == HERE[-1]
-    assert list(document["target"]["levels"]) == list(LEVELS)
     for kernel in document["kernels"]:
-        assert list(kernel["levels"]) == list(LEVELS)
-        assert kernel["levels"]["x86-64-v4"]["config"] == kernel["config"]
+        assert list(kernel["levels"]) == list(document["target"]["levels"]) == list(LEVELS)
     shown = cli.run("inspect", library).stdout
-    assert re.search(rf"^level_here +{HERE[-1]}$", shown, re.MULTILINE)
     for level in LEVELS:
         assert f"\n      {level}\n" in shown
     of_level = ("inspect", library, "--kernel", WORKLOADS[2].name, "--source", "asm", "--level")
-    assert "ymm" in cli.run(*of_level, "x86-64-v3").stdout
     assert "expected one of x86-64-v2, x86-64-v3" in cli.run(*of_level, "v3").stderr
 
 
@@ -167,11 +142,9 @@ def test_levels_are_tuned_one_by_one(tmp_path):
     [
         (lambda m: m["target"].update(levels=3), "levels is 3, expected a dict"),
         (lambda m: m["target"].update(levels={"x": []}), "expected two or more"),
-        (lambda m: m["target"]["levels"].update({"x86-64-v2": 3}), "expected a list"),
         (lambda m: m["target"]["levels"].update({"x86-64-v2": [3]}), "levels is 3, expected a str"),
         (lambda m: m["target"].update(architecture=3), "architecture is 3"),
         (lambda m: m["kernels"][0].update(levels={}), "has the levels"),
-        (lambda m: m["kernels"][0].pop("levels"), "has the levels"),
     ],
 )
 def test_damaged_levels_are_explained(library, change, text):
@@ -220,44 +193,11 @@ def test_every_feature_a_target_may_ask_for_is_detected():
     assert [name for name in asked if f'"{name}"' not in source] == []
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    """The example of a C++ caller. It does not use te_select."""
-    folder = tmp_path_factory.mktemp("cpp")
-    ffi = Path(libinfo.find_libtvm_ffi()).parent
-    options = [f"-I{path}" for path in libinfo.include_paths()]
-    options += ["-std=c++17", f"-L{ffi}", "-ltvm_ffi", f"-Wl,-rpath,{ffi}"]
-    source = ROOT / "examples/tvm_ffi/main.cc"
-    subprocess.run(["c++", source, "-o", folder / "main", *options], check=True)
-    return folder / "main"
-
-
 def emulated(cpu, *command):
     done = ended(EMULATOR, "-cpu", cpu, *command)
     # qemu prints the features of a CPU that it cannot emulate, and runs without them.
     errors = [line for line in done.stderr.splitlines() if "TCG doesn't support" not in line]
     return done.returncode, done.stdout, "\n".join(errors)
-
-
-@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
-@pytest.mark.parametrize("cpu", CPUS)
-def test_cpp_caller_gets_a_level_that_the_cpu_runs_or_a_message(library, program, cpu):
-    status, out, errors = emulated(cpu, program, library)
-    if CPUS[cpu] is None:
-        assert status == 1
-        assert "compiled for x86-64-v2, and this CPU lacks" in errors
-    else:
-        assert (status, out) == (0, "32 elements selected from C++\n"), errors
-
-
-@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
-@pytest.mark.parametrize("target", ["x86-64-v3", "x86-64-v4", "emeraldrapids"])
-def test_cpp_caller_on_an_old_cpu_is_no_illegal_instruction(program, tmp_path, target):
-    path = te_select.export([EXAMPLE], tmp_path / "one.so", target)
-    status, _, errors = emulated("Nehalem", program, path)
-    assert status == 1
-    assert f"RuntimeError: {EXAMPLE.name}: the library was compiled for {target}" in errors
-    assert "and this CPU lacks" in errors
 
 
 C_CALLER = """
@@ -274,14 +214,13 @@ int main(void) {
 
 
 @pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
-@pytest.mark.parametrize("language", [("cc", "-std=c11", "-xc"), ("c++", "-std=c++17", "-xc++")])
 @pytest.mark.parametrize("ending", [".so", ".a"])
-def test_c_caller_on_an_old_cpu_gets_a_status_and_a_message(tmp_path, language, ending):
+def test_c_caller_on_an_old_cpu_gets_a_status_and_a_message(tmp_path, ending):
     te_select.export([EXAMPLE], tmp_path / "lib.so", "x86-64-v3", static=True)
     (tmp_path / "main").write_text(C_CALLER)
     library = (tmp_path / "lib").with_suffix(ending)
     options = ["-xnone", str(library), f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl"]
-    words = [*language, str(tmp_path / "main"), *options, "-o", str(tmp_path / "program")]
+    words = ["cc", "-xc", str(tmp_path / "main"), *options, "-o", str(tmp_path / "program")]
     subprocess.run(words, check=True)
     status, out, errors = emulated("Nehalem", tmp_path / "program")
     said = f"2 {EXAMPLE.name}: the library was compiled for x86-64-v3, and this CPU lacks "
