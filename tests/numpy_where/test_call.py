@@ -178,6 +178,19 @@ def test_stats_name_the_kernel_of_a_call(cond, x, y, name):
     assert grown == {name: found.size}
 
 
+def test_stats_leave_out_calls_that_no_one_kernel_serves():
+    x, numbers = np.ones((300, 70), "f4"), np.broadcast_to(np.float32(2), (300, 70))
+    before = where.stats()
+    for given, name in (
+        ((np.ones((70, 300), bool).T, x, x), "tiles"),
+        ((True, np.ones((), "f4"), numbers), "fill"),
+    ):
+        where(*given)
+        assert where.explain(*given).kernel == name
+    after = where.stats()
+    assert (after.calls - before.calls, after.kernels) == (2, before.kernels)
+
+
 DATES = [*(f"M8[{unit}]" for unit in ("Y", "M", "W", "D", "h", "s", "ms", "ns", "7s")), "M8"]
 SPANS = [dtype.replace("M8", "m8") for dtype in DATES]
 SINGLE = [0, 1, -3, 2_000_000_000, 2**62, np.iinfo("i8").min]  # the last is NaT

@@ -108,37 +108,6 @@ def test_model_on_a_cpu_below_its_level_gives_a_message(tmp_path):
     assert "the library was compiled for x86-64-v3, and this CPU lacks" in errors
 
 
-def test_two_models_with_kernels_of_one_name_run_in_one_process(tmp_path):
-    model(tmp_path, "one.so", LARGE, LEVEL)
-    result = model(tmp_path, "two.so", LARGE, SEVERAL)
-    script = """
-    first, second = (run(name, arrays).tobytes() for name in ("one.so", "two.so"))
-    assert first == second
-    sys.stdout.buffer.write(first)
-    """
-    check(tmp_path, result, script)
-
-
-def test_model_is_loaded_twice_and_unloaded_while_threads_wait(tmp_path):
-    result = model(tmp_path, "model.so", LARGE, LEVEL)
-    shutil.copy(tmp_path / "model.so", tmp_path / "other.so")
-    script = """
-    import gc, time, tvm_ffi
-    def once(library):
-        module = tvm_ffi.load_module("./" + library, keep_module_alive=False)
-        vm = VirtualMachine(module, tvm.cpu())
-        out = vm["main"](*map(tvm.runtime.tensor, arrays)).numpy().tobytes()
-        del vm, module
-        gc.collect()
-        return out
-    given = {once(library) for library in ("model.so", "model.so", "other.so", "model.so")}
-    time.sleep(0.3)
-    (out,) = given
-    sys.stdout.buffer.write(out)
-    """
-    check(tmp_path, result, script)
-
-
 @dlight.ScheduleRule.from_callable("Parallel")
 def in_parallel(func, _target, _tunable):
     sch = s_tir.Schedule(func)

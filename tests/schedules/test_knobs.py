@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import json
 import re
 
 import pytest
@@ -21,58 +20,7 @@ from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda.span import Span as CudaSpan
 from te_select.schedules.knobs import knob
 from te_select.tuning.space import Space
-from tests.support.edited_copy import ROOT, run_with
-from tests.support.machines import on_x86_64
-
-TOY = "    toy: int = knob((0, 3, 5), default=0)\n"
-ASK = """
-import json, pathlib
-import te_select
-from te_select import Workload
-from te_select.backends import schedule_of
-from te_select.backends.targets import resolve
-from te_select.operator.access import access_pattern
-from te_select.cli.flags import parse_knobs
-from te_select.compiler.scheduling import schedule
-from te_select.tuning.space import Space
-assert te_select.__file__.startswith(str(pathlib.Path.cwd()))
-w = Workload((64,), (64,), (64,))
-rules = schedule_of("cpu")
-v3 = resolve("x86-64-v3")
-default = rules.default_config(access_pattern(w), v3.tvm)
-te_select.export([w], "lib.so", "x86-64-v3", config=parse_knobs(["toy=5"]))
-manifest = json.loads(pathlib.Path("lib.json").read_text())
-try:
-    te_select.export([w], "lib.so", "x86-64-v3", config={"toy": 4})
-except te_select.SelectError as error:
-    refusal = str(error)
-one = schedule(w, v3, False, config={**vars(default), "toy": 3})
-known = {name: value for name, value in vars(default).items() if name != "toy"}
-print(json.dumps({
-    "space": rules.space(access_pattern(w), v3.tvm)["toy"],
-    "manifest": manifest["kernels"][0]["config"]["toy"],
-    "refusal": refusal,
-    "trace": rules.config_of(one.func).toy,
-    "older record": rules.config_from(known).toy,
-    "tried": sorted({config.toy for config in Space(w, v3).configs}),
-}))
-"""
-
-
-@pytest.mark.slow
-@on_x86_64
-def test_knob_of_one_line_is_checked_tried_kept_and_set_by_hand(tmp_path):
-    edits = {"schedules/cpu/config.py": (TOY, "    backwards: int = knob(")}
-    said = json.loads(run_with(edits, tmp_path, ASK))
-    assert "toy=4 cannot be followed: toy must be 0, 3 or 5" in said.pop("refusal")
-    assert said == {
-        "space": [0, 3, 5],
-        "manifest": 5,
-        "trace": 3,
-        "older record": 0,
-        "tried": [0, 3, 5],
-    }
-
+from tests.support.edited_copy import ROOT
 
 KINDS = pytest.mark.parametrize(
     ("rules", "target"),

@@ -5,7 +5,7 @@ import pytest
 from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.schedules.cpu import defaults, isa
+from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.config import BY_MACHINE, LEAST_STREAMED_BYTES
 from te_select.schedules.cpu.defaults import LEAST_PARALLEL_BYTES, default_config
 
@@ -75,24 +75,6 @@ def test_vectors_are_as_wide_as_registers_or_lines(target, registers, vector_byt
     assert isa.level_of(tvm_target).register_bytes == registers
     config = default_config(pattern((N,), (N,), (N,)), tvm_target)
     assert (config.vector_bytes, config.unroll) == (vector_bytes, unroll)
-
-
-@pytest.mark.parametrize(
-    ("shapes", "dtype", "inner"),
-    [
-        ([(N,), (N,), (N,)], "float32", 1),
-        ([(N,), (N,), (N,)], "uint8", 1),
-        ([(N, 1), (N, 3), (N, 3)], "float32", 3),
-        ([(N, 1), (N, 7), (N, 7)], "float64", 7),
-    ],
-)
-def test_piece_is_some_64_kb_of_whole_iterations(shapes, dtype, inner):
-    chosen = default_config(pattern(*shapes, dtype=dtype), V3)
-    width = pattern(*shapes, dtype=dtype).width
-    step = 4 * chosen.vector_bytes // width
-    assert chosen.piece % step == 0
-    piece_bytes = chosen.piece * inner * width
-    assert defaults.PIECE_BYTES - step * inner * width < piece_bytes <= defaults.PIECE_BYTES
 
 
 def test_rows_are_the_leaf_if_short_or_past_the_cache():

@@ -15,7 +15,6 @@ from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from tests.support import strategies as s
 from tests.support.cases import the_others_slow
-from tests.support.machines import on_x86_64
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -116,20 +115,6 @@ def test_every_way_to_move_end_to_end_at_every_alignment(dtype, inner, end_to_en
         check_at(library[workload.name], static, s.operands(rng, static), shift)
 
 
-@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
-@pytest.mark.parametrize("side", ["then", "else_"])
-def test_in_place_of_a_side(vector_bytes, side, default):
-    knobs = {"rows": True, "stream_from": 1, "piece": 16, "vector_bytes": vector_bytes}
-    default(lambda _: knobs)
-    workload = Workload((301, 1), (301, 63), (301, 63))
-    assert span_of(workload).end_to_end
-    operands = s.operands(np.random.default_rng(vector_bytes), workload)
-    want = s.expected(workload, *operands)
-    out = operands[("then", "else_").index(side) + 1]
-    build.kernel(workload, tuning_logs=False)(*operands, out=out)
-    assert np.array_equal(s.as_bytes(out), want)
-
-
 @pytest.mark.parametrize(
     ("cond", "else_", "asks"),
     [((40, 1), (40, 255), True), ((40, 1), (255,), False), ((40, 255), (40, 255), False)],
@@ -142,25 +127,25 @@ def test_lines_are_asked_for_if_sides_take_turns(cond, else_, asks, end_to_end):
     assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(workload, *operands))
 
 
-def test_rows_of_any_named_length_past_the_cache(end_to_end):
-    kernel = build.kernel(Workload(("r", 1), ("r", "c"), ("c",)), tuning_logs=False)
+@pytest.mark.parametrize("past_cache", [False, True])
+@pytest.mark.parametrize(
+    ("shapes", "dtype"),
+    [
+        ([("r", 1), ("r", "c"), ("c",)], "uint8"),
+        ([("r", 1), ("r", "c"), ("r", "c")], "float32"),
+        ([("r", "c"), ("r", 1), ()], "float16"),
+        ([("r", 1, 1), ("r", "c", 3), ("c", 3)], "complex128"),
+    ],
+)
+def test_rows_of_any_named_length(shapes, dtype, past_cache, request):
+    if past_cache:
+        request.getfixturevalue("end_to_end")
+    kernel = build.kernel(Workload(*shapes, dtype, "multidirectional"), tuning_logs=False)
     rng = np.random.default_rng(0)
-    for columns, rows in itertools.product((*range(1, 34), 63, 64, 255, 256), ROWS):
+    for columns, rows in itertools.product((*range(34), 63, 64, 127, 128, 255, 256, 300), ROWS):
         static = kernel.workload.bind({"r": rows, "c": columns})
         operands = s.operands(rng, static)
         assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(static, *operands))
-
-
-@on_x86_64
-@pytest.mark.parametrize(
-    ("rows", "inner", "are"),
-    [
-        *((65537, inner, are) for inner, are in ((31, False), (63, True), (255, True))),
-        *((65537, 256, False), (2048, 63, False)),
-    ],
-)
-def test_rows_end_to_end_are_the_default_past_the_cache(rows, inner, are):
-    assert span_of(Workload((rows, 1), (rows, inner), (rows, inner))).end_to_end == are
 
 
 @pytest.mark.parametrize("may_be", [False, True])

@@ -9,7 +9,6 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from te_select import Workload
-from te_select.backends.cpu.lowering import lower_kernel
 from te_select.backends.targets import resolve
 from te_select.compiler import build
 from te_select.compiler.scheduling import schedule
@@ -36,29 +35,6 @@ def scheduled_loops(workload, **knobs):
 
 def spans_of(loops):
     return [str(loop.annotations[ANNOTATION]) for loop in loops if loop.annotations]
-
-
-@pytest.mark.parametrize(("n", "parallel"), [(1000, [False]), (1 << 22, [True, False])])
-def test_small_work_has_no_parallel_loop_and_big_work_has_one(n, parallel):
-    loops = scheduled_loops(Workload((n,), (n,), (n,)))
-    assert [loop.kind == tirx.ForKind.PARALLEL for loop in loops] == parallel
-
-
-@pytest.mark.parametrize(
-    ("shapes", "moves"),
-    [
-        (((64, 64), (64, 64), (64, 64)), "fff_i1"),
-        (((64, 64), (64, 64), ()), "ffs_i1"),
-        (((64, 1), (64, 64), (64,)), "sff_i1"),
-        (((65,), (1,), ()), "fss_i1"),
-        (((64, 1), (64, 3), (64, 3)), "off_i3"),
-        (((64, 1), (64, 3), (3,)), "ofi_i3"),
-        (((64, 3), (64, 1), ()), "fos_i3"),
-    ],
-)
-def test_span_is_chosen_by_the_innermost_access_pattern(shapes, moves):
-    (symbol,) = spans_of(scheduled_loops(Workload(*shapes, auto_broadcast="multidirectional")))
-    assert symbol.startswith(f"te_select_span_w4_{moves}_v64_")
 
 
 def test_register_of_64_bytes_needs_both_features():
@@ -97,14 +73,7 @@ def test_leaf_that_is_longer_than_a_piece_is_cut(n, loops):
         pytest.param([(5, 1, 65), (1, 131, 1), (5, 131, 65)], marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        pytest.param("uint8", marks=pytest.mark.slow),
-        "float32",
-        pytest.param("complex128", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("dtype", the_others_slow(("uint8", "float32", "complex128"), ["float32"]))
 def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypatch):
     workload = Workload(*shapes, dtype, "multidirectional")
     pattern = access_pattern(workload)
@@ -133,47 +102,6 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
         kernel = build.kernel(workload, tuning_logs=False)
         assert dict(kernel.config) == dataclasses.asdict(config)
         assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
-
-
-NAMED = list(
-    itertools.product(
-        (
-            [("n", 1), ("n", "c"), ("n", "c")],
-            [("n", 1), ("n", "c"), ("c",)],
-            [("n", "c"), ("n", 1), ()],
-            [("n", 1, 1), ("n", "c", 3), ("c", 3)],
-        ),
-        ("uint8", "float16", "float32", "complex128"),
-    )
-)
-
-
-@pytest.mark.parametrize(("shapes", "dtype"), the_others_slow(NAMED, [*NAMED[::5], NAMED[2]]))
-def test_rows_of_any_named_length_select_the_same_bits(shapes, dtype):
-    kernel = build.kernel(Workload(*shapes, dtype, "multidirectional"))
-    rng = np.random.default_rng(1)
-    for length in [*range(34), 127, 128, 300]:
-        sizes = {"n": int(rng.integers(1, 200)), "c": length}
-        static = kernel.workload.bind(sizes)
-        operands = s.operands(rng, static)
-        assert np.array_equal(s.as_bytes(kernel(*operands)), s.expected(static, *operands)), sizes
-
-
-@pytest.mark.parametrize(
-    ("shapes", "others"),
-    [
-        ([("n", 1), ("n", "c"), ("n", "c")], ["kernel_small", "kernel_short_rows"]),
-        ([(9, 1), (9, "c"), (9, "c")], ["kernel_small", "kernel_short_rows"]),
-        ([("n", 1), ("n", 3), ("n", 3)], ["kernel_small"]),
-        ([("n",), ("n",), ("n",)], ["kernel_small"]),
-        ([(1 << 20,), (1 << 20,), (1 << 20,)], []),
-    ],
-)
-def test_named_dims_have_functions_for_rows_and_small_calls(shapes, others):
-    main, *rest = lower_kernel(schedule(Workload(*shapes), V3), "kernel")
-    assert [str(func.attrs["global_symbol"]) for func in rest] == others
-    for func in rest:
-        assert f'"{func.attrs["global_symbol"]}"' in main.script()
 
 
 def taken(workload, small, **sizes):
@@ -225,18 +153,6 @@ def test_function_for_short_rows_takes_few_of_them_at_a_time():
     assert cpu.variants(pattern, fewer)[0].config.piece == 64
     serial = dataclasses.replace(config, bytes_per_thread=0, piece=1 << 30)
     assert [each.config.piece for each in cpu.variants(pattern, serial)] == [1 << 30] * 2
-
-
-def test_function_for_small_calls_skips_what_pays_for_large():
-    workload = Workload(["n"], ["n"], ["n"])
-    pattern = access_pattern(workload)
-    default = cpu.default_config(pattern, V3.tvm)
-    small, main = (each.config for each in cpu.variants(pattern, default))
-    assert (small.bytes_per_thread, small.stream_from, small.skip) == (0, 0, False)
-    assert main.bytes_per_thread and main.stream_from and main.skip
-    assert "parallel" not in lower_kernel(schedule(workload, V3), "kernel")[1].script()
-    serial = dataclasses.replace(default, bytes_per_thread=0)
-    assert len(cpu.variants(pattern, serial)) == 1
 
 
 @pytest.mark.parametrize(

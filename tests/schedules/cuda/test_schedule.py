@@ -33,48 +33,11 @@ def span_symbol(workload):
     return str(leaf.annotations[ANNOTATION])
 
 
-@pytest.mark.parametrize(
-    "shapes",
-    [
-        [(BIG,)] * 3,
-        [(1, 1, 1024, 1024), (4, 12, 1024, 1024), ()],
-        [(1 << 20, 1), (1 << 20, 3), (3,)],
-        [(1024, 1, 1024), (1024, 16, 1), (16, 1024)],
-        [(), (), ()],
-    ],
-)
-def test_tiles_are_bound_to_blocks_and_vectors_to_threads(shapes):
-    workload = Workload(*shapes)
-    tile, thread, vector, lane = loops_of(scheduled(workload))
-    tags = ["blockIdx.x", "threadIdx.x", None, None]
-    assert [tag(loop) for loop in (tile, thread, vector, lane)] == tags
-    per_tile = int(thread.extent) * int(vector.extent) * int(lane.extent)
-    elements = access_pattern(workload).elements
-    assert int(tile.extent) == -(-elements // per_tile)
-    assert int(lane.extent) * access_pattern(workload).width == 16
-
-
 def test_grid_is_never_larger_than_cuda_takes():
     tiles = 1 << 40
     huge = Workload((tiles,), (tiles,), (), "float64")
     assert int(lowered(huge, threads=128, vectors=1).blocks) == cuda.LARGEST_GRID
     assert str(cuda.LARGEST_GRID) in lowered(Workload(["n"], ["n"], [])).blocks
-
-
-@pytest.mark.parametrize(
-    ("shapes", "moves"),
-    [
-        ([(64, 64), (64, 64), (64, 64)], "fff"),
-        ([(64, 64), (64, 64), ()], "ffs"),
-        ([(64, 1), (64, 64), (64,)], "ofi"),
-        ([(64, 3), (64, 1), ()], "fos"),
-        ([(64, 1, 5), (1, 7, 1), ()], "ios"),
-        ([(), (), ()], "sss"),
-    ],
-)
-def test_span_is_chosen_by_the_access_pattern(shapes, moves):
-    symbol = span_symbol(Workload(*shapes, auto_broadcast="multidirectional"))
-    assert symbol.startswith(f"te_select_span_w4_{moves}")
 
 
 @pytest.mark.parametrize(
@@ -153,25 +116,6 @@ def test_record_of_any_size_serves_a_size_with_a_name():
     )
 
 
-@pytest.mark.parametrize(
-    ("dtype", "inner", "whole", "broken"),
-    [
-        ("uint8", 16, True, False),
-        ("uint8", 12, False, True),
-        ("float16", 8, True, False),
-        ("float16", 12, False, True),
-        ("float32", 4, True, False),
-        ("float32", 6, False, True),
-        ("float64", 3, False, True),
-        ("float32", "n", True, True),
-    ],
-)
-def test_rows_are_whole_vectors_where_their_length_says_so(dtype, inner, whole, broken):
-    kernel = lowered(Workload((64, 1), (64, inner), (64, inner), dtype)).kernel
-    assert f"WHOLE_ROWS = {str(whole).lower()};" in kernel
-    assert f"BROKEN_ROWS = {str(broken).lower()};" in kernel
-
-
 def test_steps_of_no_compact_operand_are_refused():
     workload = Workload((6, 1, 5), (6, 7, 5), (6, 7, 5))
     pattern = access_pattern(workload)
@@ -206,21 +150,3 @@ def test_kernels_share_one_prelude():
     assert text.count("namespace te_select {") == 2
     assert "#include" not in text
     assert all(function.kernel in text for function in functions)
-
-
-@pytest.mark.parametrize(
-    "knobs",
-    [
-        {"threads": 100},
-        {"vectors": 3},
-        {"stream": 1},
-        {"max_blocks": -1},
-        {"max_blocks": 1 << 31},
-        {"vectors": 2.0},
-    ],
-)
-def test_config_that_cannot_be_followed_is_refused(knobs):
-    pattern = access_pattern(Workload((9,), (9,), ()))
-    config = dataclasses.replace(cuda.default_config(pattern, None), **knobs)
-    with pytest.raises(ValueError, match=r"must be|expected"):
-        config.checked(pattern)
