@@ -10,13 +10,12 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.backends.cuda import compilers, machine
+from te_select.backends.cuda import machine
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
-from te_select.compiler.sources import source
 from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
-from te_select.records import doubt, folders, log, manage
+from te_select.records import doubt, folders, log
 from te_select.records.lookup import find
 from te_select.schedules.cuda import schedule as cuda
 from te_select.timing.cuda import clocks
@@ -28,7 +27,7 @@ from te_select.tuning.measuring.problem import Problem
 from te_select.tuning.trials import UntunableError
 from tests.support import cli, cuda_standin, tuning_records
 from tests.support.cuda_standin import fake_driver, running
-from tests.support.tuning_fakes import BIG, FEW, ROWS, FakeMeasurer
+from tests.support.tuning_fakes import FEW, ROWS, FakeMeasurer
 from tests.support.tuning_records import flat
 
 TARGET = "cuda:sm_90"
@@ -102,35 +101,6 @@ def test_records_of_cpus_and_cuda_never_serve_each_other(tmp_path):
     # Nor if someone has put it into the wrong folder.
     (tmp_path / "other" / V4.records).rename(tmp_path / "other" / FOLDER)
     assert origin(flat(1 << 20), tmp_path / "other") is None
-
-
-def test_records_are_imported_if_their_config_fits(tmp_path):
-    for workload in (BIG, flat(64), flat(128)):
-        add(tmp_path / "source", workload)
-
-    def change(lines):
-        lines[1] = lines[1].replace('"threads"', '"unroll"')
-        lines[2] = lines[2].replace('\\"kind\\": \\"cuda', '\\"kind\\": \\"vulkan')
-
-    tuning_records.edit(tmp_path / "source" / FOLDER, change)
-    merged = manage.merge(tmp_path / "source", tmp_path / "mine")
-    assert merged.taken == [f"{FOLDER}/w4_48t_1048576ct"]
-    assert "does not fit the schedule" in merged.refused[0]
-    assert "of no kind of machine" in merged.refused[1]
-
-
-@pytest.mark.skipif(compilers.find() is None, reason="needs nvcc or NVRTC")
-def test_recorded_config_is_compiled_and_inspect_says_why(tmp_path):
-    config = add(tmp_path, SMALL, threads=128, vectors=2, max_blocks=0)
-    flags = ["--cond", "64,1", "--then", "64,500", "--else", "", "--target", TARGET]
-    done = cli.run("inspect", *flags, "--tuning-logs", tmp_path)
-    assert done.exit_code == 0, done.output
-    assert f"this access pattern was tuned for {FOLDER}" in done.stdout
-    path = te_select.export([SMALL], tmp_path / "mask.so", TARGET, tmp_path)
-    kernel = json.loads(path.with_suffix(".json").read_text())["kernels"][0]
-    assert kernel["origin"] == f"tuned:{FOLDER}/w4_64ct_500t"
-    assert kernel["config"] == dataclasses.asdict(config)
-    assert "THREADS = 128" in source(SMALL, TARGET, kernel["config"], "cuda")
 
 
 # ---- sessions

@@ -12,8 +12,7 @@ from te_select.operator import family
 from te_select.records import folders, log
 from te_select.tuning import session as module
 from te_select.tuning.options import Options
-from te_select.tuning.session import FamilySession, Session
-from te_select.tuning.space import Space
+from te_select.tuning.session import FamilySession
 from tests.support.tuning_fakes import FakeMeasurer, by_unroll
 
 TARGET = "x86-64-v4"
@@ -70,18 +69,6 @@ def test_records_lie_apart_and_hold_the_config(tuned):
     assert folders.of_targets(tuned.logs) == []
     tuned(RUNS)
     assert tuned.measurer.measured == []
-
-
-def test_plain_workload_of_these_sizes_has_a_record_of_its_own(tuned):
-    tuned(RUNS)
-    workload = family.typical(family.kernels()[RUNS])
-    tuned.measurer = FakeMeasurer()
-    options = Options(patient=True)
-    with Session(TARGET, tuned.logs, "local", options) as session:
-        assert session.find(session.task(workload)) is None
-        session.tune(session.task(workload), lambda _: None)
-    assert len(tuned.measurer.measured) == len(Space(workload, V4).configs)
-    assert {each.of_family for each in tuned.measurer.measured} == {False}
 
 
 def test_command_of_a_record_names_the_kernel(tuned):

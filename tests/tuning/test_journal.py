@@ -119,15 +119,6 @@ def test_line_that_is_no_trial_is_reported_and_left_out(tmp_path, line):
         assert journal.read() == {}
 
 
-def test_trials_of_a_workload_that_is_done_are_forgotten(tmp_path):
-    (tmp_path / FOLDER).mkdir()
-    journals = [Journal(tmp_path, name, {}) for name in ("w4_8c", "w4_9c")]
-    for each in journals:
-        each.append(Trial({"unroll": 1}, 1e-3))
-    journals[0].close()
-    assert [len(each.read()) for each in journals] == [0, 1]
-
-
 def test_trials_of_the_last_session_that_is_done_are_known(journal, tmp_path):
     assert journal.of_last_session() == []
     journal.append(TRIAL)

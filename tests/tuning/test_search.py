@@ -115,11 +115,6 @@ def test_thread_counts_are_tried_as_far_as_there_are_cpus():
     assert {config.bytes_per_thread for config in small} == {0, 1 << 16}
 
 
-def test_short_rows_are_tried_each_for_itself_too():
-    assert {config.rows for config in Space(ROWS, V4).configs} == {True, False}
-    assert {config.rows for config in Space(BIG, V4).configs} == {False}
-
-
 def test_small_space_is_tried_whole(monkeypatch):
     every = Space(FEW, V4).configs
     assert proposed(FEW, len(every) - 1, 0, by_piece) == every[:-1]
@@ -184,34 +179,6 @@ def test_every_trial_is_another_config(workload, trials, seconds):
     assert len(set(effects(workload, configs))) == len(configs) == trials > 1
 
 
-def test_every_trial_on_a_device_is_another_config():
-    batches = search(Space(BIG, SM90), 40, lambda each: 1e-3 / each.vectors, patient=True)
-    tried = list(itertools.chain.from_iterable(batches))
-    assert tried[0] == Space(BIG, SM90).configs[0]
-    assert len({cuda.dedup_key(access_pattern(BIG), each) for each in tried}) == len(tried) == 40
-    assert len({each.threads for each in tried}) == len(cuda.THREADS)
-
-
-def test_evolution_is_told_each_proposal_with_its_own_time(monkeypatch):
-    told, times = {}, {}
-
-    tell = Evolution.tell
-
-    def watched(self, time_of):
-        configs = [config for _, config in self._proposed]
-        told.update(zip(effects(BIG, configs), map(time_of, configs), strict=True))
-        tell(self, time_of)
-
-    def seconds_of(config):
-        return times.setdefault(effects(BIG, [config])[0], 1e-3 + len(times) * 1e-6)
-
-    monkeypatch.setattr(Evolution, "tell", watched)
-    configs = proposed(BIG, TRIALS, 0, seconds_of)
-    first = [configs[0], *one_by_one(Space(BIG, V4).configs)]
-    assert times.keys() - effects(BIG, first) <= told.keys()
-    assert all(seconds in (None, times.get(key)) for key, seconds in told.items())
-
-
 def test_configs_that_differ_in_one_knob_come_after_the_default():
     """A value of each knob, then the next; so few trials have tried every knob."""
     every = Space(BIG, MODEL).configs
@@ -227,19 +194,6 @@ def test_configs_that_differ_in_one_knob_come_after_the_default():
             set(space[name]) - {getattr(every[0], name)}
         )
     assert proposed(BIG, 6, 0, by_piece)[1:] == one_by_one(Space(BIG, V4).configs)[:5]
-
-
-def test_knobs_that_gain_by_themselves_are_tried_together():
-    """Three knobs gain; of some hundred configs, one has all three."""
-
-    def seconds_of(config):
-        gains = (config.unroll == 8, config.vector_bytes == 32, config.piece == 4096)
-        return 1e-3 * 0.8 ** sum(gains)
-
-    configs = proposed(BIG, TRIALS, 0, seconds_of)
-    single = len(one_by_one(Space(BIG, V4).configs))
-    best = min(map(seconds_of, configs[: single + 1 + BATCH // 2]))
-    assert best == pytest.approx(1e-3 * 0.8**3)
 
 
 def test_pairs_of_what_the_machine_decides_are_tried_early():

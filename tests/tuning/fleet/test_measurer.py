@@ -81,21 +81,6 @@ def test_abandoned_run_gives_its_server_back(one, monkeypatch, grace):
     assert one.registered() == 1
 
 
-def test_abandoned_run_leaves_the_servers_that_are_idle(tmp_path):
-    with (
-        contextlib.closing(Fleet(2, tmp_path)) as servers,
-        open_measurer(servers.url, jobs=1) as measurer,
-    ):
-        list(measurer.measure(candidate(unroll=1 << i % 4) for i in range(4)))
-        first = {each: each._process for each in measurer._servers}
-        abandoned = measurer.measure([candidate()])
-        assert next(abandoned).seconds
-        abandoned.close()
-        assert {each: each._process for each in measurer._servers if each.is_running()} == first
-        (again,) = measurer.measure([candidate()])
-        assert again.failure is None
-
-
 def test_server_outlives_candidates_that_crash_hang_or_err(one, monkeypatch):
     monkeypatch.setattr("te_select.tuning.measuring.measurer.BUILD_WORKER", BAD_BUILDER)
     expected = {

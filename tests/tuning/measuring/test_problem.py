@@ -11,7 +11,6 @@ from te_select.timing.operands import Mask
 from te_select.tuning.measuring import problem
 from te_select.tuning.measuring.problem import Problem, memory_needed
 from te_select.verify.guarded import GUARD
-from tests.support import strategies as s
 
 W = Workload((64, 1), (64, 500), ())
 
@@ -51,18 +50,6 @@ def test_cond_of_the_timing_is_that_of_the_mask():
     flat = made.cond.reshape(-1, 500)
     assert (flat == flat[:, :1]).all()
     assert 0.02 < made.cond.mean() < 0.2
-
-
-@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "complex128"])
-def test_expected_is_what_numpy_selects(dtype):
-    for workload in (
-        Workload((5, 1), (5, 33), (33,), dtype),
-        Workload((3,), (2, 3, 4), (3, 1), dtype, "pdpd", 1),
-        Workload((), (), (), dtype),
-    ):
-        made = Problem(workload)
-        want = s.expected(workload, made.checked_cond, made.then, made.else_)
-        assert made.expected().tobytes() == want.tobytes()
 
 
 def test_one_wrong_bit_is_found(made):
