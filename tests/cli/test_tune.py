@@ -1,7 +1,6 @@
 """``te-select tune``: what it prints and records, and its exit codes."""
 
 import json
-import re
 import shlex
 
 import pytest
@@ -56,16 +55,13 @@ def test_tune_prints_what_it_found_and_records_it(tmp_path, fake):
 @pytest.mark.parametrize(
     ("text", "runner", "expected"),
     [
-        ("native", "local", [("native", "local")]),
-        ("znver4, znver5", "local", [("znver4", "local"), ("znver5", "local")]),
         (
-            "znver4,znver5",
+            "znver4, znver5",
             "rpc://h:9190/{target}",
             [("znver4", "rpc://h:9190/znver4"), ("znver5", "rpc://h:9190/znver5")],
         ),
         ("cuda:sm_80,sm_90", "local", [("cuda:sm_80,sm_90", "local")]),
         ("aarch64:a,aarch64:b", "local", [("aarch64:a", "local"), ("aarch64:b", "local")]),
-        ("riscv64:rva23,riscv64", "local", [("riscv64:rva23", "local"), ("riscv64", "local")]),
         ('{"kind": "llvm", "mcpu": "a"}', "local", [('{"kind": "llvm", "mcpu": "a"}', "local")]),
     ],
 )
@@ -178,24 +174,15 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
     assert not {"--jobs", "--force", "--seed"} & set(shlex.split(entry.session["command"]))
 
 
-def test_suite_is_tuned_by_name_and_tells_fresh_records(tmp_path, fake):
+def test_suites_and_libraries_are_tuned_by_name_and_tell_fresh_records(tmp_path, fake, two):
     fake()
     common = [*ON, "--trials", "2", "--tuning-logs", tmp_path]
     run("tune", "--only", "scalar", *common)
     document = run_json("tune", "--suite", "default", "--only", "scalar*", *common)
     found = [(each["name"], each["fresh"]) for each in document["workloads"]]
     assert found == [("scalar", False), ("scalar-sides", True), ("scalar-cond", True)]
-
-
-def test_all_workloads_of_a_library_are_tuned(tmp_path, fake):
-    shapes = [(), (5,), ("n",)]
-    library = te_select.export([Workload(s, s, ()) for s in shapes], tmp_path / "lib.so")
-    measurer = fake()
-    document = run_json(
-        "tune", "--library", library, *ON, "--trials", "2", "--tuning-logs", tmp_path / "logs"
-    )
-    assert {each["name"] for each in document["workloads"]} == set(te_select.load(library))
-    assert len({candidate.workload for candidate in measurer.measured}) == 3
+    document = run_json("tune", "--library", two, *common)
+    assert {each["name"] for each in document["workloads"]} == set(te_select.load(two))
 
 
 def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path, fake):
@@ -206,9 +193,7 @@ def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path, fake):
     first, second = json.loads(result.stdout)["workloads"]
     assert "the default config failed: it crashed: SIGSEGV" in first["error"]
     assert second["record"]["trials"] == 2
-    text = run(*args, "--tuning-logs", tmp_path)
-    assert text.exit_code == 1
-    assert "the default config failed" in text.stdout
+    assert "the default config failed" in run(*args, "--tuning-logs", tmp_path).stdout
 
 
 def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path, fake):
@@ -251,17 +236,13 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monk
     [
         ([*FLAGS, "--trials", "0"], "trials is 0; expected at least 1"),
         (["--library", "/nope.so"], "/nope.so is missing; expected one"),
-        (["--library", "/proc"], "/proc does not end in .so"),
         ([*FLAGS, "--suite", "default"], "--library is given; expected one"),
-        (["--suite", "all"], "expected one of default, baselines"),
         (
             ["--where", "w4 n:te", "--library", "a.so"],
             "--captured and --library is given; expected",
         ),
         (["--where", "w4 n:no"], "'w4 n:no' is no kernel; expected one, such as 'w4 n:cte'"),
-        (["--only", "nothing"], "matches no workload"),
         ([], "no workload is given"),
-        ([*FLAGS, "--runner", "http://x"], "expected local or rpc://HOST:PORT/KEY"),
         ([*FLAGS, "--runner", "rpc://tracker:9190"], "KEY being what the servers are registered"),
         ([*FLAGS, "--target", "znver4,pentium9"], "target 'pentium9' is not known"),
         ([*FLAGS, "--size", "n=3:9"], "--size n names no dim"),
@@ -321,10 +302,8 @@ def test_what_a_program_asked_for_is_tuned_with_its_conds(tmp_path, fake, monkey
     ("text", "said"),
     [
         ("[1]", "holds [1]; expected what a program wrote"),
-        ("{}", "holds {}; expected what a program wrote"),
         ('{"kernels": {}, "where": {"w9 n:cte": {}}}', "'w9 n:cte' is no kernel"),
         ('{"kernels": {"{}": {}}, "where": {}}', "expected what a program wrote"),
-        ("w4", "is not JSON"),
         (b"\xff", "is not JSON"),
         (None, "seen.json is missing; expected what a program wrote"),
     ],
@@ -368,26 +347,31 @@ def test_compile_and_inspect_say_which_record_and_why(tmp_path, fake):
 
 
 def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
-    args = ["tune", *flags_of(SMALL, Workload((4096,), (4096,), (4096,))), *ON]
+    """Those of which the knobs are gone, or the line is damaged, are failures of their own."""
+    large = [Workload((n,), (n,), (n,)) for n in (4096, 9000)]
+    args = ["tune", *flags_of(SMALL, *large), *ON]
     fake()
     run(*args, "--trials", "80", "--tuning-logs", tmp_path)
     tuned = sorted(log.read(tmp_path / TARGET).entries, key=lambda entry: entry.key)
     old = [of_another_tvm(entry) for entry in tuned]
     store.drop(tmp_path / TARGET, log.read(tmp_path / TARGET).entries)
     store.put(tmp_path / TARGET, old)
-    edit(
-        tmp_path / TARGET,
-        lambda lines: lines.__setitem__(1, lines[1].replace("unroll", "unrolled")),
-    )
+
+    def change(lines):
+        lines[1] = lines[1].replace("unroll", "unrolled")
+        lines[2] = lines[2].replace('"ranges": []', '"ranges": [["n", 1, Infinity]]')
+
+    edit(tmp_path / TARGET, change)
     again = ["tune", "--again", *ON, "--tuning-logs", tmp_path, "--json"]
     fake(flat)
-    first, second = json.loads(run(*again).stdout)["workloads"]
+    first, second, third = json.loads(run(*again).stdout)["workloads"]
     assert first["record"] is None and "not taken over" in first["passed_over"]
     assert "the knobs differ in " in second["error"]
+    assert third["error"] == "its line does not say what was tuned; tune it again"
     measurer = fake()
     result = run(*again)
     assert result.exit_code == 1  # of the one whose knob is gone
-    first, second = json.loads(result.stdout)["workloads"]
+    first = json.loads(result.stdout)["workloads"][0]
     assert first["record"]["config"]["unroll"] == 8
     assert len(measurer.measured) == 2  # the default, and the old winner
     taken = {entry.key: entry.tvm for entry in log.read(tmp_path / TARGET).entries}
@@ -395,30 +379,6 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
     assert run(*again[:-2], tmp_path / "new").stdout == "nothing to tune\n"
     text = run("tune", "--again", *FLAGS, *ON, "--tuning-logs", tmp_path)
     assert text.exit_code == 2 and "leave the workloads out" in text.stderr
-
-
-def test_record_with_an_endless_size_is_a_failure_of_its_own(tmp_path, fake):
-    fake()
-    run("tune", *FLAGS, *ON, "--tuning-logs", tmp_path)
-    (entry,) = log.read(tmp_path / TARGET).entries
-    store.drop(tmp_path / TARGET, [entry])
-    store.put(tmp_path / TARGET, [of_another_tvm(entry)])
-    endless = '"ranges": [["n", 1, Infinity]]'
-    edit(
-        tmp_path / TARGET,
-        lambda lines: lines.__setitem__(0, lines[0].replace('"ranges": []', endless)),
-    )
-    result = run("tune", "--again", *ON, "--tuning-logs", tmp_path, "--json")
-    assert result.exit_code == 1
-    (outcome,) = json.loads(result.stdout)["workloads"]
-    assert outcome["error"] == "its line does not say what was tuned; tune it again"
-
-
-def test_help_lists_the_options_by_groups():
-    text = run("tune", "--help").stdout
-    heads = re.findall("^╭─ (.*?) ─", text, re.MULTILINE)
-    assert heads == ["Options", "Which workloads", "Where", "How long", "Trials"]
-    assert text.index("─ Trials") < text.index("--patient")
 
 
 @pytest.mark.parametrize(

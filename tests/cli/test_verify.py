@@ -12,14 +12,6 @@ from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 
 
-def test_a_damaged_library_is_a_failure(one, tmp_path):
-    path = te_select.load(one).export(tmp_path / "mask.so")
-    path.write_bytes(b"damaged")
-    result = run("verify", path)
-    assert result.exit_code == 1, result.output
-    assert "mask.so is no ELF file of 64 bits" in result.stderr
-
-
 def test_no_memory_is_one_line(one, monkeypatch):
     def fail(*_):
         raise MemoryError("Unable to allocate 1. PiB")

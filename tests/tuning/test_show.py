@@ -66,6 +66,15 @@ def test_progress_has_the_best_and_the_failures():
     assert show.told(Progress(W, phase="finalists")).endswith("; finals")
 
 
+def test_bar_shows_how_far_a_workload_is():
+    display = show.Display(3)
+    display.end(Outcome("u", None, "it hung"))
+    display._name = "2/3 w"
+    display(Progress(W, 64, [4e-3, 2e-3]))
+    assert "default 4 ms; best 2 ms (2.00x); 2/3 w" in display.tasks[0].description
+    assert (display.tasks[0].completed, display.tasks[0].total) == (2, 64)
+
+
 def test_best_with_a_knob_is_compared_with_the_best_without():
     unroll, skip = knobs_of(TRIALS)
     assert (unroll.name, unroll.default, unroll.value, unroll.gain) == ("unroll", 4, 8, 2.0)
