@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from te_select.bench.peers import UnsupportedError
 from te_select.bench.row import NAMED, OURS, Options
 from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, decided, in_turns, name_dims
 from te_select.bench.stage import Stage, difference
@@ -30,41 +29,6 @@ def test_every_size_but_one_becomes_a_name():
     assert name_dims(pdpd) == Workload(("n3",), ("n2", "n3"), ("n3",), "int8", "pdpd", 1)
 
 
-def test_calls_of_several_sets_take_turns():
-    seen = []
-    call = in_turns([lambda: seen.append(0), lambda: seen.append(1)])
-    for _ in range(3):
-        call()
-    assert seen == [0, 1, 0]
-
-
-def test_contestant_is_checked_before_it_is_timed():
-    checked = []
-
-    def check(call, operands, result):
-        checked.append((call(), operands, result))
-        return "" if call() == "right" else "wrong bits"
-
-    made = contest(check=check)
-    made.add("good", lambda: [lambda: "right", lambda: "right"], result := lambda *_: SETS[0].out)
-    made.add("bad", lambda: [lambda: "wrong"] * 2, result)
-    assert checked[0] == ("right", SETS[0], result)
-    assert set(made.contestants) == {"good"}
-    assert made.wrong == {"bad": "wrong bits"}
-    assert made.unsupported == {}
-
-
-@pytest.mark.parametrize("error", [UnsupportedError("no such type"), ValueError("no such type")])
-def test_contestant_that_cannot_run_is_named_with_the_reason(error):
-    def fail():
-        raise error
-
-    made = contest()
-    made.add("picky", fail, lambda *_: SETS[0].out)
-    assert made.unsupported == {"picky": "no such type"}
-    assert not made.contestants and not made.wrong
-
-
 @pytest.mark.parametrize("named", [False, True])
 def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap(named):
     def fails(kernel, _sets):
@@ -77,6 +41,14 @@ def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap(named):
     assert made.wrong == {OURS: "the kernel failed"}
     assert made.unsupported == {}
     assert set(made.contestants) == ({NAMED} if named else set())
+
+
+def test_calls_of_several_sets_take_turns():
+    seen = []
+    call = in_turns([lambda: seen.append(0), lambda: seen.append(1)])
+    for _ in range(3):
+        call()
+    assert seen == [0, 1, 0]
 
 
 def test_difference_is_of_bits_type_and_shape():

@@ -81,11 +81,6 @@ def test_only_large_rows_with_a_time_and_a_roof_are_drawn(axes: Any) -> None:
     assert ours == [[0, pytest.approx(1)]]
 
 
-def test_plot_without_a_large_row_says_so(axes: Any) -> None:
-    assert not drawn(axes, [share("small", {OURS: 1e-3}, moved=1)])
-    assert "no workload moves 1 MB" in axes.texts[0].get_text()
-
-
 def test_title_has_the_machine_and_the_caches(tmp_path: Path) -> None:
     path = tmp_path / "bench.svg"
     module.plot(path, ROWS, "Some CPU, 2 threads")

@@ -101,6 +101,7 @@ def test_csv_has_a_line_for_each_contestant_with_its_figures(tmp_path):
     found = measured(
         mask=Mask(10, 64), wrong={"liar": "out[0] is 0x1"}, unsupported={"picky": "no such type"}
     )
+    assert found.label == "short 10 % x64"
     write_csv(path, results(found))
     lines = {line["contestant"]: line for line in csv.DictReader(path.open())}
     assert set(lines) == {OURS, "numpy", COPY, SELECT, "liar", "picky"}
@@ -138,6 +139,13 @@ def test_document_has_the_figures_of_each_row():
     }
 
 
+def test_best_is_the_fastest_peer_by_its_times_over_ours():
+    assert row({OURS: 1.0, "a": 2.0, "b": 3.0}, duels={"a": 4.0}).best == "b"
+    assert row({OURS: 2.0, NAMED: 0.1, COPY: 0.2, SELECT: 0.3, "a": 4.0}).best == "a"
+    assert row({"a": 2.0, "b": 1.0}).best == "b"  # even if our kernel is wrong
+    assert row({OURS: 1.0}).best is None
+
+
 def test_geometric_means_use_the_head_to_head():
     peers = {"a": 1.0, "b": 4.0}
     rows = [row({OURS: 0.5, **peers}), row({OURS: 1.0, **peers}, duels={"a": 2.0})]
@@ -146,11 +154,6 @@ def test_geometric_means_use_the_head_to_head():
         "b": (pytest.approx(32**0.5), 2),
         "best peer": (pytest.approx(2), 2),
     }
-
-
-def test_a_label_tells_masks_apart() -> None:
-    assert row().label == "small"
-    assert row(mask=Mask(10, 64)).label == "small 10 % x64"
 
 
 def test_command_measures_the_same_row_again():
@@ -172,13 +175,6 @@ def test_command_measures_the_same_row_again():
     assert "--only scalar" in by_name
     assert by_name.endswith("--tuning-logs none")
     assert "--peers none" in command(row(), Options())
-
-
-def test_a_table_in_a_file_is_whole():
-    text = printed(results(measured(LONG), measured()), 80)
-    (line,) = (line for line in text.splitlines() if line.strip().startswith(LONG))
-    assert line.rstrip().endswith("tuned:emeraldrapids/w4_1024cte")
-    assert "no room for" not in text
 
 
 def test_narrow_table_folds_names_and_drops_the_least():

@@ -10,7 +10,7 @@ import pytest
 from te_select.bench import peers as peers_module
 from te_select.bench import run as run_module
 from te_select.bench import stage
-from te_select.bench.peers import Peer, UnsupportedError, choose_peers
+from te_select.bench.peers import Peer, choose_peers
 from te_select.bench.row import COPY, NAMED, OURS, SELECT, Options
 from te_select.bench.run import run
 from te_select.bench.suite import Entry
@@ -49,7 +49,7 @@ class Picky(Peer):
     name = "picky"
 
     def prepare(self, workload, sets):
-        raise UnsupportedError("has no such type")
+        raise ValueError("has no such type")
 
 
 def test_a_wrong_result_is_shown_and_not_ranked():

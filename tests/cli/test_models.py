@@ -134,10 +134,6 @@ def test_inspect_shows_a_table(graph):
     last = run_json("inspect", "--model", graph)["nodes"][3]
     assert (last["status"], last["then_shape"]) == ("dispatched", None)
     assert last["bytes_per_call"] is None
-        "dispatched",
-        None,
-        None,
-    )
     assert "graph#3: dispatched: the rank of then" in result.stdout
 
 

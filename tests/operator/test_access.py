@@ -114,10 +114,6 @@ def test_pattern_of_names_bound_is_the_pattern_of_sizes(workload, data):
     assert access_pattern(symbolic).bytes_moved(sizes) == access_pattern(bound).bytes_moved()
 
 
-def test_empty_operands_move_no_bytes():
-    assert access_pattern(Workload((0,), (0,), (0,))).bytes_moved() == 0
-
-
 @pytest.mark.parametrize(
     ("shapes", "block", "density", "read"),
     [

@@ -1,7 +1,6 @@
 """The definition: its structure, and its values when compiled without any schedule."""
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import tvm
 import tvm_ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tvm import tirx
 
 from te_select.operator.definition import definition
 from te_select.operator.dtypes import ELEMENT_TYPES
@@ -95,18 +93,6 @@ def test_buffers_are_of_unsigned_ints_without_more_alignment(name):
     }
     assert [int(dim) for dim in others[1].shape] == ([3, 2] if width == 16 else [3])
     assert {str(dim.ty.dtype) for t in (cond, *others) for dim in t.shape} == {"int64"}
-
-
-def test_one_name_is_one_variable_in_every_buffer():
-    func = definition(Workload(("n", 1), ("n", "m"), (1, "m")))
-    found: dict[str, list[Any]] = {}
-    for param in func.params:
-        for dim in param.ty.shape:
-            if isinstance(dim, tirx.Var):
-                found.setdefault(dim.name, []).append(dim)
-    assert {name: len(dims) for name, dims in found.items()} == {"n": 3, "m": 3}
-    for dims in found.values():
-        assert all(dim.same_as(dims[0]) for dim in dims)
 
 
 def test_definition_is_the_same_for_all_types_of_a_width():

@@ -16,7 +16,6 @@ from te_select.errors import BroadcastError, DTypeError, SelectError
 from te_select.operator.broadcast import RULES
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
-from tests.support.programs import python
 
 DIMS = st.integers(0, 5) | st.sampled_from(["n", "m", "x", "n_x2", "c1", "e"])
 
@@ -69,14 +68,6 @@ def test_name_is_readable_and_stays_what_it_is():
     assert pdpd.name == "select_bfloat16_pdpd1_c3_t2x3x4_e3x1"
     named = Workload(("n",), ("n",), ())
     assert re.fullmatch(r"select_float32_numpy_cn_tn_e_h[0-9a-f]{10}", named.name)
-
-
-def test_name_is_the_same_in_another_process():
-    code = (
-        "from te_select.operator.workload import Workload; "
-        "print(Workload(('batch', 3), ('batch', 3), (1,)).name)"
-    )
-    assert python(code).strip() == Workload(("batch", 3), ("batch", 3), (1,)).name
 
 
 @given(workloads())

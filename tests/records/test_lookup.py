@@ -5,7 +5,6 @@ import json
 import sys
 import textwrap
 
-import numpy as np
 import pytest
 
 import te_select
@@ -22,12 +21,18 @@ from tests.support import tuning_records
 from tests.support.programs import ended
 from tests.support.tuning_records import edit, flat, of_another_tvm
 
+DEFAULT_WON = "the default was the best of 3 configs"
 V3, V4 = resolve("x86-64-v3"), resolve("x86-64-v4")
 
 
 def add(logs, workload, target=V4, session=None, **knobs):
     """Record a config that differs from the default, so that it is seen to be taken."""
     return tuning_records.add(logs, workload, target, session, **knobs or {"unroll": 2})
+
+
+def rows(count, length):
+    """Rows of then, each selected by one cond."""
+    return Workload((count, 1), (count, length), ())
 
 
 def origin(workload, logs, target=V4):
@@ -41,6 +46,11 @@ def test_own_record_comes_first(tmp_path):
     add(tmp_path, flat(20_001), unroll=1)
     found = find(flat(20_000), V4, tmp_path)
     assert (found.config, found.origin) == (config, "tuned:x86-64-v4/w4_20000cte")
+    near = "tuned for x86-64-v4 with the same loops and element width"
+    found = find(flat(10_000), V4, tmp_path)
+    assert found.why == f"{near}, 2 times apart in size (10,000 elements): {DEFAULT_WON}"
+    found = find(Workload(("n",), ("n",), ("n",)), V4, tmp_path)
+    assert found.why == f"{near} (sizes known at call time): {DEFAULT_WON}"
 
 
 @pytest.mark.parametrize(
@@ -57,12 +67,16 @@ def test_own_record_comes_first(tmp_path):
         ([20_000], flat(20_000, "float64"), None),
         ([20_000], Workload((20_000,), (20_000,), ()), None),
         ([20_000], Workload((1, 20_000), (3, 20_000), (3, 20_000)), None),
+        ([rows(8, 512)], rows(16, 1024), "nearest:x86-64-v4/w4_8ct_512t"),  # 2 times 2
+        ([rows(8, 512)], rows(24, 1024), None),
+        ([rows(8, 512)], rows(8, 0), None),
+        ([rows(8, 512)], rows("n", 1024), "nearest:x86-64-v4/w4_8ct_512t"),
     ],
     ids=str,
 )
 def test_record_serves_its_loops_and_width_at_near_sizes(tmp_path, recorded, asked, taken):
-    for n in recorded:
-        add(tmp_path, flat(n))
+    for each in recorded:
+        add(tmp_path, flat(each) if isinstance(each, int) else each)
     assert origin(asked, tmp_path) == taken
 
 
@@ -84,15 +98,6 @@ def test_log_without_a_usable_line_of_the_target_is_refused(tmp_path):
     (tmp_path / V4.name / log.SESSIONS).write_text("no log\n")
     with pytest.raises(te_select.TuningError, match="holds no usable line"):
         origin(flat(20_000), tmp_path)
-
-
-@pytest.mark.parametrize("times", [0.125, 8])
-def test_named_size_takes_the_closest_record(tmp_path, times):
-    named = Workload(("n",), ("n",), ("n",))
-    size = access_pattern(representative(named)).elements
-    for unroll, elements in ((1, int(size * times)), (2, size)):
-        add(tmp_path, flat(elements), unroll=unroll)
-    assert origin(named, tmp_path) == f"nearest:x86-64-v4/w4_{size}cte"
 
 
 def test_named_size_takes_the_closest_record_of_both_folders(tmp_path, monkeypatch):
@@ -122,7 +127,8 @@ def test_why_tells_of_the_cond_and_the_sizes_tuned_for(tmp_path):
     said = {"default_seconds": 2e-3, "trials": 9, "cond": "mask.npy (sha256 0)", "sizes": "n=1:9"}
     add(tmp_path, flat(2), session=said)
     why = find(Workload(("n",), ("n",), ("n",)), V4, tmp_path).why
-    assert why.endswith("the best of 9 configs (cond mask.npy (sha256 0); sizes n=1:9)")
+    of_what = "cond mask.npy (sha256 0); sizes n=1:9"
+    assert why.endswith(f": 2.00x the speed of the default, the best of 9 configs ({of_what})")
 
 
 def test_record_of_another_model_of_cpu_is_not_used(tmp_path):
@@ -210,18 +216,6 @@ def test_shipped_logs_are_read_by_default_and_false_reads_none(tmp_path, monkeyp
 
 def test_shipped_folder_lies_in_the_package():
     assert (folders.SHIPPED / "README.md").is_file()
-
-
-def test_kernel_and_manifest_say_where_the_config_comes_from(tmp_path):
-    native = resolve("native")
-    config = add(tmp_path, flat(20_000), native)
-    kernel = te_select.compile(flat(20_001), tuning_logs=tmp_path)
-    assert kernel.origin == f"nearest:{native.name}/w4_20000cte"
-    assert dict(kernel.config) == dataclasses.asdict(config)
-    assert te_select.load(kernel.export(tmp_path / "mask.so")).origin == kernel.origin
-    rng = np.random.default_rng(0)
-    cond, then, else_ = rng.random(20_001) < 0.5, *rng.random((2, 20_001)).astype(np.float32)
-    assert np.array_equal(kernel(cond, then, else_), np.where(cond, then, else_))
 
 
 NO_TARGETS = (

@@ -110,21 +110,6 @@ def test_lock_is_held_from_reading_to_writing(tmp_path, flats, monkeypatch, writ
     assert len(tried) == 1 + len(WRITTEN)  # one reading, and the files
 
 
-def test_prune_and_import_beside_writers_lose_nothing(tmp_path, monkeypatch):
-    folder = tmp_path / "mine" / V4.name
-    made = [make(flat(n)) for n in range(100, 112)]
-    imported = [make(flat(n), 5e-4) for n in range(106, 118)]
-    store.put(tmp_path / "theirs" / V4.name, imported)
-    store.put(folder, made[:1])
-    with ThreadPoolExecutor(4) as pool:
-        tasks = [pool.submit(store.put, folder, [entry]) for entry in made]
-        tasks += [pool.submit(manage.prune, tmp_path / "mine") for _ in range(6)]
-        tasks += [pool.submit(manage.merge, tmp_path / "theirs", tmp_path / "mine")]
-        for task in tasks:
-            task.result()
-    assert set(keys(folder)) == {entry.key for entry in (*made, *imported)}
-
-
 def test_prune_and_import_keep_what_was_recorded_meanwhile(tmp_path, flats, monkeypatch):
     folder = tmp_path / "mine" / V4.name
 
