@@ -43,18 +43,6 @@ def test_bench_says_that_torch_is_broken_and_what_to_do(run):
     assert lines[0].endswith("install torch again, or uninstall it")
 
 
-def test_public_name_says_so_too(run):
-    code = """
-        import te_select
-        try:
-            te_select.compile
-        except te_select.ToolchainError as error:
-            print(error)
-    """
-    done = run("-c", "if True:" + code)
-    assert done.stdout.startswith("torch is installed but broken"), done.stderr
-
-
 def test_where_leaves_the_work_to_numpy(run):
     code = """
         import warnings

@@ -11,23 +11,13 @@ import pytest
 import te_select
 from tests.support import c_half
 from tests.support.ort_models import library as where_in_c
-from tests.support.programs import ended
 from tests.support.programs import output as run
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 TE_SELECT = (sys.executable, "-c", "from te_select.cli import main; main()")
-LONGEST = 40  # lines of a program
 MASK = ("--cond", "1,1,1024,1024", "--then", "1,12,1024,1024", "--else", "")
 ROWS = ("--cond", "batch,1", "--then", "batch,8", "--else", "")
-
-
-def test_no_folder_beside_a_script_is_taken_for_a_package():
-    """Python puts a script's folder first: a folder ``torch`` there hides the package."""
-    for script in EXAMPLES.rglob("*.py"):
-        assert not [
-            path for path in script.parent.iterdir() if path.is_dir() and path.name != "__pycache__"
-        ]
 
 
 def without_pythonpath():
@@ -130,19 +120,3 @@ def test_cpp_program_runs_a_model_with_our_where(tmp_path):
     run("c++", *strict, source / "masked.cc", *options, "-o", tmp_path / "masked")
     library = where_in_c(tmp_path)
     assert run(tmp_path / "masked", library, tmp_path / "model.onnx") == "1 -1\n"
-
-
-@pytest.mark.parametrize("script", ["torch/attention.py"])
-def test_script_without_its_files_says_how_it_is_called(script):
-    done = ended(sys.executable, EXAMPLES / script, env=without_pythonpath())
-    assert done.returncode == 1
-    assert f"python examples/{script} " in done.stderr or "pip install" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("folder", ["c", "cpp", "torch", "onnxruntime"])
-def test_examples_are_short(folder):
-    for file in (EXAMPLES / folder).iterdir():
-        if file.is_file():
-            code = [line for line in file.read_text().splitlines() if line.strip()]
-            assert len(code) <= LONGEST, file

@@ -123,17 +123,6 @@ SCRIPTS = {
             assert forked(whole) == 0
         assert forked(whole) == 0
     """,
-    # Whatever a thread does in the gate at the moment of a fork, no lock stays locked.
-    "child of a process of many threads can compile": """
-        def come_and_go():
-            while True:
-                whole()
-
-        for _ in range(3):
-            threading.Thread(target=come_and_go, daemon=True).start()
-        assert [forked(whole) for _ in range(300)] == [0] * 300
-        os._exit(0)
-    """,
     # The lock of the fetching thread is never released in the child.
     "child forked while kernels are fetched selects": """
         import numpy as np
@@ -267,22 +256,3 @@ INTERRUPTED = """
 @pytest.mark.parametrize("way", ["compiling", "a fork at once", "after a wait"])
 def test_interrupt_leaves_nobody_waiting(way):
     assert int(run(INTERRUPTED, way, ignored=way != "compiling")) > 5
-
-
-def test_end_of_what_is_tried_in_a_child_is_told():
-    said = run("""
-        def crash():
-            os.kill(os.getpid(), signal.SIGSEGV)
-
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
-        tried = (lambda: None, lambda: 1 / 0, sys.exit, crash, lambda: time.sleep(60))
-        print([forks.try_in_child(action, 1) for action in tried])
-        children = []
-        thread = threading.Thread(
-            target=lambda: children.append(forks.try_in_child(lambda: time.sleep(60), 1))
-        )
-        thread.start()
-        thread.join()
-        print(children)
-    """)
-    assert said == "[0, 1, 1, -11, -14]\n[-14]\n"

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import te_select
 from te_select import Workload
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.verify.verify import verify_kernel
 from tests.support import strategies as s
 from tests.support.cases import short_rows, the_others_slow
 from tests.support.machines import on_x86_64
@@ -81,14 +80,6 @@ def test_short_rows_of_named_and_literal_count(inner, tmp_path):
     for workload in named:
         for rows in sizes:
             check(library[workload.name], workload.bind({"r": rows}))
-
-
-def test_rank_12_with_named_and_unit_axes():
-    shape = (2, 1, "a", 1, 3, 1, 1, "b", 1, 2, 1, 5)
-    cond = (2, 1, "a", 1, 1, 1, 1, "b", 1, 1, 1, 5)
-    kernel = te_select.compile(Workload(cond, shape, (1,) * 7 + ("b", 1, 1, 1, 1), "int16"))
-    for a, b in ((1, 1), (4, 3), (1, 9)):
-        check(kernel, kernel.workload.bind({"a": a, "b": b}))
 
 
 @on_x86_64
@@ -183,13 +174,3 @@ def test_output_whole_megabytes_and_a_little_from_the_inputs(dtype, n):
         out = memory[3 * step + ahead :][:size].view(dtype)
         kernel(cond, then, else_, out=out)
         assert np.array_equal(s.as_bytes(out), want)
-
-
-IN_PLACE = [(["n"],) * 3, ((1000,),) * 3, ((1 << 20,),) * 3, (["r", 1], ["r", 3], ["r", 3])]
-
-
-@pytest.mark.parametrize("shapes", IN_PLACE)
-def test_kernel_passes_every_check(shapes):
-    """In place of a branch, beside protected pages, off its alignment."""
-    kernel = te_select.compile(Workload(*shapes))
-    assert [result for result in verify_kernel(kernel) if not result.passed] == []

@@ -23,10 +23,3 @@ def test_help_lists_every_target():
     listed = [line.split()[0] for line in make("help").splitlines()]
     assert sorted(listed) == sorted(targets[1].split())
     assert make() == make("help")
-
-
-def test_demo_installs_what_a_user_needs_and_shows_progress(tmp_path):
-    planned = make("-n", "demo", f"BUILT={tmp_path}/built", f"BIN={tmp_path}/bin")
-    (install,) = (line for line in planned.splitlines() if "pip install" in line)
-    assert install.endswith(" --editable .") and "--quiet" not in install
-    assert "examples/python/demo.py" in planned

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from te_select.errors import ToolchainError
 from te_select.levels import TRIPLES, machine_of
-from tests.support.programs import ended, output
+from tests.support.programs import output
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = platform.machine()
@@ -115,34 +114,6 @@ def test_pythons_are_of_one_version_each_and_have_headers(tmp_path, monkeypatch)
     script(first, "python3.00", sys.version_info[1], there)
     monkeypatch.setenv("PATH", f"{first}:{second}:{tmp_path / 'none'}")
     assert list(module.pythons()) == [sys.executable, found]
-
-
-def test_wheel_for_an_unknown_machine_names_those_there_are(builds, capsys):
-    with pytest.raises(SystemExit):
-        builds.build("arm64")
-    said = capsys.readouterr().err
-    assert all(text in said for text in ("invalid choice: 'arm64'", "x86_64", "aarch64"))
-    assert not builds.recorded
-
-
-def test_wheel_that_no_compiler_can_build_is_not_begun(builds, monkeypatch):
-    def none(triple):
-        raise ToolchainError(f"no C compiler for {triple} is found")
-
-    monkeypatch.setattr(builds, "compiler_for", none)
-    with pytest.raises(ToolchainError, match=TRIPLE):
-        builds.build(OTHER)
-    assert not builds.recorded
-
-
-@pytest.mark.parametrize("words", [("FOLDER", "true"), ("FOLDER",), ()])
-def test_emulated_arm_says_what_it_needs(words, tmp_path):
-    """It is not begun: nothing is on the path."""
-    shell, script = shutil.which("bash"), ROOT / "release/arm64.sh"
-    done = ended(shell, script, *words, cwd=tmp_path, env={"PATH": str(tmp_path)})
-    assert done.returncode == (1 if words[1:] else 2)
-    assert re.search("apt install qemu-user-static mmdebstrap|run as root|usage: ", done.stderr)
-    assert not list(tmp_path.iterdir())
 
 
 PYTHON = """#!/bin/sh

@@ -13,7 +13,6 @@ import pytest
 
 import te_select
 from te_select import Workload, where
-from te_select.errors import caught, suppress
 from tests.support.programs import python
 from tests.support.runtime_standin import kernel
 
@@ -126,17 +125,6 @@ def test_exception_of_a_handler_passes_through_calls_of_torch(recorded):
         assert_passes(lambda: of_torch(cond, x, y, out=out))
         assert_passes(lambda: of_torch(cond, x, y.double()))
         assert_passes(lambda: where(cond, x, y))
-
-
-def test_others_are_caught_as_ever():
-    try:
-        raise OSError
-    except caught(ValueError, OSError):
-        pass
-    with suppress(OSError):
-        raise FileNotFoundError
-    with pytest.raises(KeyError), suppress(OSError):
-        raise KeyError
 
 
 def test_numpy_ma_is_not_imported_by_a_call():

@@ -30,13 +30,6 @@ def test_every_variable_that_the_sources_name_is_known():
     assert named == {*variables.KNOWN, *variables.OF_TESTS}
 
 
-def test_variables_of_tests_are_used_there():
-    used = {
-        name for path in (ROOT / "tests").rglob("*.py") for name in NAMES.findall(path.read_text())
-    }
-    assert set(variables.OF_TESTS) <= used
-
-
 def test_one_table_of_the_documents_has_all_variables():
     page = (ROOT / "docs/commands.md").read_text()
     assert re.findall(r"^\| `(TE_SELECT_\w+)` \|", page, re.MULTILINE) == [*variables.KNOWN]
@@ -78,10 +71,6 @@ def test_first_use_warns_once_at_the_users_line():
     assert done.stderr.count("Warning") == 1  # Python 3.13 shows the source line behind it
     where = "<string>:4: RuntimeWarning: the variable 'TE_SELECT_NUM_THREAD' is not known"
     assert done.stderr.startswith(where)
-
-
-def test_import_does_not_warn():
-    assert python("import te_select; te_select.Workload((), (), ())").stderr == ""
 
 
 def test_command_line_warns_in_one_line_and_env_shows_it(monkeypatch):

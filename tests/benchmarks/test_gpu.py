@@ -4,10 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support import cli
-from tests.support.programs import output
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -20,13 +17,6 @@ def test_parts_write_their_output_and_a_summary(tmp_path, capsys):
     (outcome,) = json.loads((tmp_path / "summary.json").read_text())
     assert (outcome["part"], outcome["status"]) == ("environment", "passed")
     assert "environment: passed" in capsys.readouterr().out
-
-
-def test_unknown_parts_are_refused_and_the_known_listed(tmp_path, capsys):
-    with pytest.raises(SystemExit) as error:
-        gpu.main(["--out", str(tmp_path), "--parts", "tests,nope"])
-    assert error.value.code == 2
-    assert "expected some of environment, tests, overhead, roof, bench" in capsys.readouterr().err
 
 
 def test_failed_part_fails_the_run_and_the_rest_goes_on(tmp_path, monkeypatch):
@@ -48,20 +38,6 @@ def test_run_without_a_gpu_fails_and_says_that_nothing_was_run(tmp_path, monkeyp
     assert "nothing was run on a GPU: there is no NVIDIA driver" in capsys.readouterr().err
 
 
-def test_what_a_part_leaves_of_its_time_is_the_next_one_s(tmp_path, monkeypatch):
-    given = []
-
-    def run(part, out, seconds):
-        given.append(seconds)
-        (out / f"{part.name}.log").write_text("")
-        return gpu.Outcome(part.name, "", 0, "passed")
-
-    monkeypatch.setattr(gpu, "run", run)
-    chosen = [gpu.Part("first", (), 1), gpu.Part("second", (), 3)]
-    gpu.run_all(chosen, tmp_path, 100, "")
-    assert given[0] < 25 and 75 < given[1] <= 80
-
-
 def test_every_part_of_the_bench_has_flags_that_it_takes(tmp_path):
     benches = [p for p in gpu.parts(tmp_path, "cuda", "default", "*", 4) if "bench" in p.command]
     assert [part.name for part in benches] == ["roof", "bench", "blocks"]
@@ -81,8 +57,3 @@ def test_part_that_outlasts_its_share_keeps_what_it_has(tmp_path):
     outcome = gpu.run(gpu.Part("slow", (sys.executable, "-c", script), 60), tmp_path, 2)
     assert outcome.status == "interrupted" and outcome.seconds < 30
     assert (tmp_path / "slow.log").read_text() == "begun\nkept\n"
-
-
-def test_help_teaches():
-    said = output(sys.executable, ROOT / "benchmarks" / "gpu.py", "--help")
-    assert "--parts" in said and "ten minutes" in said

@@ -36,12 +36,10 @@ def test_manifest_says_what_was_set(kernel, tmp_path):
     [
         ({"peice": 7}, "has the knob 'peice'; .* takes vector_bytes, unroll, rows, piece"),
         ({"piece": 0}, "piece=0 cannot be followed: piece must be positive"),
-        ({"piece": "7"}, "piece='7' cannot be followed"),
         ({"piece": True}, "piece=True cannot be followed"),
         ({"rows": True}, None),
         ({"vector_bytes": 48}, "vector_bytes must be 16, 32 or 64"),
         ({3: 4}, "has the knob 3"),
-        ([("piece", 7)], "expected a mapping"),
         ("piece=7", "expected a mapping"),
     ],
 )
@@ -78,7 +76,6 @@ def test_command_line_sets_knobs(tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["piece"], "expected, for example, piece=4096"),
         (["piece=x"], "expected, for example, piece=4096"),
         (["piece=7", "piece=8"], "is given twice"),
         (["piece=-1"], "piece must be positive"),

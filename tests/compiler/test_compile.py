@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select import kinds
 from te_select.backends import build_key
 from te_select.compiler import build, compile
 from te_select.errors import ArgumentError, ToolchainError, TuningError
@@ -278,34 +277,6 @@ def test_a_workload_of_long_names_is_kept():
     assert [each.path for each in cache.entries()] == [
         te_select.compile(workload, tuning_logs=False).path
     ]
-
-
-def test_a_cache_whose_disk_fails_is_a_warning(monkeypatch):
-    monkeypatch.setattr(cache, "_warned", False)
-
-    def failing(handle):
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(os, "fsync", failing)
-    with pytest.warns(RuntimeWarning, match="Input/output error") as caught:
-        assert selects(te_select.compile(W))
-    assert caught[0].filename == __file__
-    assert cache.entries() == []
-
-
-def test_a_small_cache_keeps_the_last_kernel(monkeypatch):
-    monkeypatch.setenv(cache.SIZE, "1")
-    old = cache.write(cache.name_of("where_all", "0" * 24), bytes(1000 << 10))
-    with warnings.catch_warnings(record=True) as caught:
-        te_select.compile(W)
-    assert not caught
-    assert not old.exists()
-    assert [each.path for each in cache.entries()] == [te_select.compile(W).path]
-
-
-def test_libraries_for_cuda_are_not_kept():
-    """They depend on the CUDA compiler and on the GPUs, which the key does not name."""
-    assert [kind.name for kind in kinds.KINDS.values() if kind.cached] == ["cpu"]
 
 
 def test_user_without_a_home_has_a_temporary_cache(tmp_path):

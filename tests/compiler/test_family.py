@@ -58,12 +58,6 @@ def test_dispatched_node_needs_the_library_and_no_compiler(library, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_manifest_names_the_function_that_serves_a_node(library):
-    nodes = json.loads(library.with_suffix(".json").read_text())["nodes"]
-    assert [one["symbol"] for one in nodes][1] == "te_select_where"
-    assert nodes[0]["symbol"].startswith("select_complex128")
-
-
 def test_library_of_dispatched_nodes_alone(tmp_path):
     path = te_select.export([node("complex128")], tmp_path / "only.so")
     assert len(te_select.load(path)) == 7
@@ -120,13 +114,9 @@ def built(name=RUNS, target=V3, **options):
     return (found.config.vector_bytes, found.config.unroll), found.origin
 
 
-def test_kernel_without_a_record_has_the_default(logs):
-    assert built() == ((64, 4), "default")
-    add(logs)  # it is of a plain workload
-    assert built() == ((64, 4), "default")
-
-
 def test_kernel_has_the_config_of_its_record(logs):
+    add(logs)  # of a plain workload
+    assert built() == ((64, 4), "default")
     add(logs / "where")
     assert built() == ((32, 2), "tuned:x86-64-v3/w4_16384cte")
     assert built("w4 n:ct") == built("w8 n:cte") == ((64, 4), "default")

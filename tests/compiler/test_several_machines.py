@@ -47,7 +47,6 @@ def names(folder):
         ("riscv64:rva23, aarch64 ,riscv64", {"riscv64": "riscv64,riscv64:rva23", "aarch64": None}),
         ("aarch64:neoverse-n1,znver5", {"aarch64": "aarch64:neoverse-n1", "x86_64": "znver5"}),
         ("x86-64-v3,x86-64-v2", {"x86_64": LEVELS}),
-        ("riscv64", {"riscv64": "riscv64"}),
         ("cuda:sm_80,sm_90", {"": "cuda:sm_80,sm_90"}),
         ({"kind": "llvm", "mcpu": "znver5"}, {"": "znver5"}),
     ],
@@ -77,10 +76,7 @@ def test_native_in_a_list_is_of_this_machine(on_riscv64):
         ("aarch64,aarch64:neoverse-n1,x86-64", "holds 'aarch64:neoverse-n1', which is no level"),
         ("aarch64,riscv64,aarch64", "holds 'aarch64' twice"),
         ("x86-64-v2,aarch64,cuda:sm_90", "holds 'cuda:sm_90', which is no level"),
-        ("aarch64,cuda:sm_90", "holds 'cuda:sm_90', which is no level or CPU"),
-        ("riscv64,cuda", "holds 'cuda', which is no level or CPU"),
         ('riscv64,{"tag":"arm/rk3399"}', "which is no level or CPU"),
-        ("aarch64,", "target 'aarch64,' holds '', which is no level or CPU"),
         ("aarch64,,riscv64", "holds '', which is no level or CPU"),
     ],
 )
@@ -135,12 +131,6 @@ def test_libraries_of_other_machines_are_named(path, on_riscv64):
         te_select.load(path)
     done = cli.run("verify", path)
     assert done.exit_code == 2 and said in done.stderr
-
-
-def test_missing_library_is_missing_as_before(tmp_path):
-    for name in ("mask.so", "folder/mask.so"):
-        with pytest.raises(ArtifactError, match=f"{name} is missing; expected a library"):
-            te_select.load(tmp_path / name)
 
 
 def test_file_that_load_would_take_is_not_passed_over(path, tmp_path):

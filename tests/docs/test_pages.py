@@ -85,23 +85,10 @@ def test_blocks_of_a_page_run_in_its_order(page, tmp_path):
     run_page(page, tmp_path)
 
 
-def test_fragment_in_c_is_compiled_in_what_is_around_it(tmp_path):
-    given = "<!-- given\naround = 'int f(int x) { BLOCK }'\n-->"
-    page = tmp_path / "page.md"
-    page.write_text(f"{given}\n```c\nreturn x;\n```\n")
-    run_page(str(page), tmp_path)
-    other = tmp_path / "other"
-    other.mkdir()
-    page.write_text(f"{given}\n```c\nreturn y;\n```\n")
-    with pytest.raises(PageError, match="failed"):
-        run_page(str(page), other)
-
-
 @pytest.mark.parametrize(
     ("language", "code"),
     [
         ("python", "assert x == 2"),
-        ("sh", "te-select compile --cond 3 --then 2 --else 2 -o build/mask.so"),
         ("sh", "false\ntrue"),
         ("c", "int f(void) { return undeclared; }"),
         ("json", "[1, 2"),
@@ -200,9 +187,3 @@ def check_flags(words):
     while verbs := getattr(command, "commands", None):
         command = verbs[words.pop(0)]
     command.make_context(command.name, words)
-
-
-def test_unknown_flag_in_a_block_is_found():
-    check_flags(["tune", "--suite", "default"])
-    with pytest.raises(Exception, match="--suit"):
-        check_flags(["tune", "--suit", "default"])

@@ -54,20 +54,6 @@ def test_every_element_type_passes_every_check(dtype):
     assert all(r.passed for r in results), results
 
 
-@pytest.mark.parametrize(
-    "workload",
-    [
-        Workload((), (), ()),
-        Workload((3,), (0, 3), ()),
-        Workload((), (), (), "complex128"),
-        Workload((3,), (2, 3, 4), (3, 1), "int8", "pdpd", 1),
-    ],
-    ids=str,
-)
-def test_awkward_shapes_pass(workload):
-    assert not failed(NumPyKernel(workload))
-
-
 def test_one_wrong_element_is_found_with_its_index_and_bits():
     def spoil(_cond, _then, _else, out):
         reference.bits(out)[3, 2, 4] ^= 1 << 31

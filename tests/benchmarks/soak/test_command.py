@@ -70,11 +70,6 @@ def test_interrupt_ends_with_the_summary(workers, monkeypatch, capsys):
     assert "3,600 things" in capsys.readouterr().out
 
 
-def test_minutes_end_the_run(workers, capsys):
-    assert command.main(["--only", "races", "--minutes", "0.001"]) == 0
-    assert "races, seed 1: " in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
