@@ -93,9 +93,5 @@ def test_one_line_too_many_is_refused(weighed):
     assert "too heavy: product-python;" in weighed(a_py="x = 1\ny = (\n    2)\n")
 
 
-def test_source_of_any_ending_counts(weighed):
-    assert "product-c: 2 lines of 2" in weighed(b_cpp="int x;\n", c_sh="# why\n\nmake\n")
-
-
 def test_file_of_no_known_ending_is_refused(weighed):
     assert "c.rs: is .rs source?" in weighed(c_rs="fn f() {}\n")

@@ -121,14 +121,7 @@ def test_equal_shapes_combine_under_every_rule(shape, rule):
 
 BOTH = ("numpy", "multidirectional")
 COMBINED = [  # rules, their axis, shapes of cond, then and else, and out or None
-    (BOTH[1:], -1, ((3,), (1, 3), (0, 1)), (0, 3)),
-    (BOTH[1:], -1, ((1,), (0,), (1,)), (0,)),
-    (BOTH[1:], -1, ((0, 1), (1, 2), (1, 1)), (0, 2)),
     (RULES, -1, ((1,), (0,), (3,)), None),
-    (BOTH[1:], -1, ((3, 1), (2,), (2,)), (3, 2)),  # the highest rank need not carry the shape
-    *((BOTH[1:], -1, (cond, (1,), ()), cond) for cond in ((5,), (2, 1), (0,))),
-    *((BOTH[:1], -1, (cond, (1,), ()), None) for cond in ((5,), (2, 1), (0,))),
-    (["none"], -1, ((1,), (), ()), None),
     (["none"], -1, ((1,), (1, 1), (1,)), None),
     (["pdpd"], 0, ((2,), (2,), (2, 4)), None),
     (["pdpd"], 0, ((2, 4), (2,), (2,)), None),

@@ -67,7 +67,7 @@ def test_name_is_readable_and_stays_what_it_is():
     pdpd = Workload((3,), (2, 3, 4), (3, 1), "bfloat16", "pdpd", 1)
     assert pdpd.name == "select_bfloat16_pdpd1_c3_t2x3x4_e3x1"
     named = Workload(("n",), ("n",), ())
-    assert re.fullmatch(r"select_float32_numpy_cn_tn_e_h[0-9a-f]{10}", named.name)
+    assert named.name == "select_float32_numpy_cn_tn_e_hedb338c578"
 
 
 @given(workloads())
@@ -91,23 +91,6 @@ def test_workload_does_not_change():
     workload = Workload((2,), (2,), ())
     with pytest.raises(dataclasses.FrozenInstanceError):
         workload.dtype = "int8"  # type: ignore[misc]
-
-
-@given(workloads(), st.data())
-def test_bound_names_give_the_same_shapes_with_sizes(workload, data):
-    sizes = {name: data.draw(st.integers(0, 9)) for name in workload.dim_names}
-
-    def bound(shape):
-        return tuple(sizes.get(dim, dim) for dim in shape)
-
-    result = workload.bind(sizes)
-    assert result.dim_names == ()
-    assert result.then_shape == bound(workload.then_shape)
-    assert result.out_shape == bound(workload.out_shape)
-
-
-def test_dim_names_are_sorted_and_listed_once():
-    assert Workload(("a", 1), ("a", "b"), ("b",)).dim_names == ("a", "b")
 
 
 def test_str_says_shapes_type_and_rule():

@@ -1,8 +1,5 @@
 """Every attack runs for a moment and finds nothing, and finds a fault that was planted for it."""
 
-import dataclasses
-import os
-import signal
 import time
 
 import numpy as np
@@ -16,7 +13,6 @@ from soak import (
     forks,
     fuzz,
     kills,
-    libraries,
     logs,
     races,
     readers,
@@ -26,8 +22,6 @@ from soak import (
     where,
 )
 from soak.found import Found
-from soak.guarded import Guarded
-from te_select.records import log
 from te_select.runtime.artifact import stored
 from tests.support.runtime_standin import kernel as standin
 
@@ -89,80 +83,7 @@ def test_kills_find_an_export_in_two_steps(found, monkeypatch):
     assert any("the artifact cannot be loaded" in failure for failure in found.failures)
 
 
-def test_kills_find_what_is_left_behind(found, monkeypatch):
-    monkeypatch.setattr(kills, "_write", lambda path, _: path.with_name("left").touch())
-    kills.attack(0, found, kills=1)
-    assert "the folder holds left, mask.h, mask.json, mask.so" in found.failures[0]
-
-
-def test_damage_finds_a_library_that_is_run_unchecked(found, monkeypatch, tmp_path):
-    intact = te_select.load(stored.write(libraries.pair()[0], tmp_path / "intact.so"))
-    monkeypatch.setattr(te_select, "load", lambda _: intact)
-    damage.attack(0, found, damages=3)
-    assert any("damaged libraries: it was loaded" in failure for failure in found.failures)
-
-
-def test_logs_find_a_record_with_the_workload_of_another(found, monkeypatch):
-    read = log.read
-
-    def mixed(folder):
-        whole = read(folder)
-        if not whole.damaged:
-            return whole
-        entries = (
-            dataclasses.replace(whole.entries[0], workload=te_select.Workload((3,), (3,), (3,))),
-            *whole.entries[1:],
-        )
-        return dataclasses.replace(whole, entries=entries)
-
-    monkeypatch.setattr(log, "read", mixed)
-    logs.attack(0, found, damages=120)
-    assert any("another one's workload" in failure for failure in found.failures)
-
-
-@pytest.mark.parametrize("error", [KeyError("id"), te_select.ModelError("two\nlines")])
-def test_readers_find_another_error(found, monkeypatch, error):
-    def refuse(path):
-        raise error
-
-    monkeypatch.setattr(te_select, "read_model", refuse)
-    readers.attack(0, found, files=3)
-    assert len(found.failures) == 3
-
-
 # ---- processes ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [(lambda: None, "was lost in calls on toys"), (lambda: 1 / 0, "came out of calls on toys as")],
-)
-def test_timers_find_exceptions_that_are_lost_or_changed(found, monkeypatch, answer, message):
-    def call():
-        try:
-            time.sleep(1e-3)
-        except Exception:
-            answer()
-
-    monkeypatch.setattr(timers, "_CALLS", 3)
-    monkeypatch.setattr(timers, "_calls", lambda _: {"toys": (call, lambda: None)})
-    timers.attack(0, found, interrupts=4)
-    assert len(found.failures) == 4
-    assert all(message in failure for failure in found.failures)
-
-
-@pytest.mark.parametrize(
-    ("work", "answer"),
-    [
-        (lambda: None, ""),
-        (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
-        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "it came to SIGSEGV"),
-        (lambda: time.sleep(60), "it hangs (1 s)"),
-    ],
-)
-def test_forks_see_what_becomes_of_a_child(work, answer, monkeypatch):
-    monkeypatch.setattr(forks, "_CHILD_SECONDS", 1)
-    assert forks._in_child(work) == answer
 
 
 # ---- kernels ------------------------------------------------------------------------------------
@@ -195,16 +116,6 @@ def flip_the_last_element(out):
 def test_fuzz_finds_one_flipped_bit(found):
     fuzz.check(Planted(flip_the_last_element), "planted", np.random.default_rng(0), found, 20)
     assert "out[39] is 0x" in found.failures[0]
-
-
-def test_guarded_memory_finds_a_stray_byte():
-    rng = np.random.default_rng(0)
-    guarded = Guarded(100, rng)
-    guarded.remember()
-    guarded.memory[50:150] ^= 255
-    assert guarded.stray(50, 100) is None
-    assert guarded.stray(50, 99) == 99
-    assert guarded.stray(51, 99) == -1
 
 
 # ---- the C half ---------------------------------------------------------------------------------
@@ -255,11 +166,3 @@ def test_where_finds_a_wrong_bit(found, monkeypatch):
     monkeypatch.setattr(where.te_select, "where", wrong)
     where.attack(0, found, calls=300)
     assert any("bits differ" in failure for failure in found.failures)
-
-
-def test_cache_finds_an_entry_that_is_not_checked(found, monkeypatch, tmp_path):
-    (tmp_path / "te_select-where_w4-0.so").write_bytes(bytes(1000))
-    monkeypatch.setattr(cache.library, "_checked", lambda *_: None)
-    monkeypatch.setattr(cache, "_judge", lambda *_, **__: None)
-    cache.damage_entries(tmp_path, 3, cache.random.Random(0), found)
-    assert any("is taken" in failure for failure in found.failures)

@@ -1,6 +1,5 @@
 """The command: rounds in turns, a summary, an exit code; and processes that die in a round."""
 
-import json
 import os
 import signal
 import subprocess
@@ -54,14 +53,6 @@ def test_failure_is_shown_with_its_seed_and_ends_in_exit_code_1(workers, capsys)
     shown = capsys.readouterr()
     assert "kills, seed 1: 1,200 tried" in shown.err
     assert "python benchmarks/soak --only kills --seed 1 --rounds 1\n    it was lost" in shown.out
-
-
-def test_summary_as_json_holds_counts_and_failures(workers, capsys):
-    assert command.main(["--only", "kills", "--rounds", "3", "--json"]) == 1
-    (kills,) = json.loads(capsys.readouterr().out)
-    assert (kills["rounds"], kills["tried"]) == (3, {"things": 3600})
-    (failure,) = kills["failures"]
-    assert (failure["seed"], failure["message"]) == (1, "it was lost")
 
 
 def test_interrupt_ends_with_the_summary(workers, monkeypatch, capsys):

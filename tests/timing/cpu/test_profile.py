@@ -24,18 +24,14 @@ def past(first):
     ("ratios", "current", "found", "most"),
     [
         (past(4), 3 * MB, 3 * MB, 3),  # nothing is against it
-        (past(4), 4 * MB, 4 * MB, 3),
         (FLAT_NOISE, 12 * MB, 12 * MB, 3),
         (past(4), 100 * MB, 2 * MB * 2**0.5, 4),
-        (past(4), MB, 2 * MB * 2**0.5, 4),
         (past(64), 3 * MB, 32 * MB * 2**0.5, 5),
         ((0.5, 1.1, 0.87, 0.86, 0.86, 0.86, 1.65), 1.5 * MB, 40 * MB, 6),
         (past(1), 20 * MB, MB, 5),
         (past(1), 0, 0, 3),
         (past(128), 5 * MB, NEVER, 5),
         (past(128), 500 * MB, 500 * MB, 1),  # no size was tried that is as large
-        (past(128), NEVER, NEVER, 1),
-        ((0.9, 0.95, 1.0, 1.3, 1.3, 1.3, 1.3), 60 * MB, 4 * MB, 5),
     ],
 )
 def test_threshold_is_found_with_few_sizes(ratios, current, found, most):
@@ -57,11 +53,9 @@ def test_threshold_is_found_with_few_sizes(ratios, current, found, most):
         (3 * MB, 5 * MB, 2, 1, (2 * MB, MB)),
         (32 * MB, 64 * MB, 16, 2, (0, 32 * MB)),
         (8 * MB, 4 * MB, 2, 1, (0, 4 * MB)),  # noise
-        (MB, 4 * MB, 2, 1, (2 * MB, 0)),
         (5 * MB, 5 * MB, 1, 1, (0, 5 * MB)),
         (NEVER, 4 * MB, 2, 1, (0, 4 * MB)),
         (4 * MB, NEVER, 2, 1, (NEVER, 0)),
-        (0, 0, 2, 1, (0, 0)),
     ],
 )
 def test_thresholds_are_divided_among_threads_and_caches(one, several, threads, caches, found):
@@ -140,7 +134,7 @@ def decided(monkeypatch):
 
 @pytest.mark.parametrize(
     ("random", "blocks", "skip"),
-    [(0.9, 0.9, 0), (0.9, 1.02, 0), (0.9, 1.5, 1), (0.98, 1.0, 2), (1.5, 1.5, 2)],
+    [(0.9, 1.02, 0), (0.9, 1.5, 1), (0.98, 1.0, 2)],
 )
 def test_cond_is_looked_at_first_unless_it_costs(decided, random, blocks, skip):
     assert decided(random=random, blocks=blocks)["skip"] == skip
@@ -168,20 +162,12 @@ def test_profile_stays_where_nothing_is_against_it(decided):
     ("passes", "changed", "unsure"),
     [
         ((*({"stream": k * MB} for k in (9, 4, 1)),), {}, {"stream": (4 * MB, 9 * MB)}),
-        ((*({"one thread": k * MB} for k in (9, 1, 30)),), {}, {"stream": (9 * MB, 30 * MB)}),
         (({"one thread": 4 * MB, "stream": 6 * MB},) * 2, {"stream_per_l3": 2 * MB}, {}),
         (({"fill": 20 * MB},) * 2, {"fill_per_thread": 10 * MB}, {}),
         ((*({"fill": first} for first in (20 * MB, NEVER, MB)),), {}, {"fill": (MB, 20 * MB)}),
-        (
-            (*({"fill": first} for first in (20 * MB, NEVER, 20 * MB)),),
-            {"fill_per_thread": 10 * MB},
-            {},
-        ),
-        (({"fill": NEVER},) * 2, {"fill_per_thread": NEVER}, {}),
         # Calls that read one side: late ones are counted by their output, as fills are.
         (({"rows": 46 * MB},) * 2, {"fill_reads": 150, "fill_per_thread": 23 * MB}, {}),
         (({"rows": 10 * MB},) * 2, {"fill_reads": 150}, {}),
-        (({"rows": 3 * MB},) * 2, {}, {}),
         ((*({"rows": k * MB} for k in (46, 3, 900)),), {}, {"rows": (3 * MB, 46 * MB)}),
         ((*({SECOND: first} for first in (NEVER, MB, MB)),), {"bytes_per_thread": MB // 2}, {}),
         ((*({SECOND: first} for first in (NEVER, MB, 9)),), {}, {SECOND: (9, MB)}),
@@ -233,15 +219,6 @@ def test_other_choices_have_the_second_way_as_numerator(bench):
     for (*_, first), (*_, second) in zip(calls[::2], calls[1::2], strict=True):
         (key,) = {key for key in first if first[key] != second[key]}
         assert (key, first[key], bool(second[key])) in (("skip", 0, True), ("backwards", 0, True))
-
-
-def test_second_thread_is_compared_where_a_call_has_just_two(bench):
-    made, calls = bench
-    assert made.second_thread(1 << 15) == 2.0
-    for threads, (_, operands, decisions) in enumerate(calls, 1):
-        four = (operands.cond, operands.then, operands.else_, operands.out)
-        moved, grain = sum(each.nbytes for each in four), decisions["bytes_per_thread"]
-        assert max(1, moved // grain) == threads
 
 
 @pytest.mark.parametrize(

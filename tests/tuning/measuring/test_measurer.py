@@ -1,4 +1,3 @@
-import dataclasses
 import itertools
 import os
 import select
@@ -127,13 +126,6 @@ def test_turns_have_a_sample_each_and_a_faulty_candidate_none(bad_measurer):
     assert "NumPy selects" in found[2].failure
 
 
-def test_turns_of_candidates_that_crash_are_failures(bad_measurer):
-    found = bad_measurer.interleave([candidate(), candidate(fault="crash")], 2)
-    assert all("crashed" in one.failure for one in found)
-    (again,) = bad_measurer.measure([candidate()])
-    assert again.seconds
-
-
 def test_measuring_may_be_abandoned_and_begun_again(measurer):
     first = measurer.measure(candidate(unroll=unroll) for unroll in (1, 2, 4, 8))
     assert next(first).seconds
@@ -173,13 +165,6 @@ def test_workers_import_together_and_before_a_kernel_is_timed(monkeypatch):
         (found,) = opened.measure([candidate()])
         assert found.seconds
         assert seen == [True]
-
-
-def test_kernel_with_names_is_measured_at_a_point(measurer):
-    named, point = Workload(("n", 1), ("n", 50), ()), Workload((9, 1), (9, 50), ())
-    (found,) = measurer.measure([dataclasses.replace(candidate(named), point=point)])
-    assert found.failure is None
-    assert found.seconds
 
 
 def test_run_worker_is_replaced_after_some_libraries(measurer, monkeypatch):
