@@ -1,4 +1,4 @@
-"""The second round of .ci/run, and the budget of lines of code."""
+"""The budget of lines of code."""
 
 import os
 import subprocess
@@ -11,56 +11,12 @@ from tests.support.programs import ended
 
 CI = Path(__file__).parents[1] / ".ci"
 SKIPPED, WEIGHT = CI / "skipped.py", CI / "weight.py"
-SUITE = """
-import os, pytest
-@pytest.mark.parametrize("n", ["a b", "c[d]"])
-def test_needs_more(n):
-    if "MORE" not in os.environ:
-        pytest.skip("no more")
-@pytest.mark.parametrize("file", ["some"] if "MORE" in os.environ else [])
-def test_takes_the_files_there_are(file):
-    pass
-def test_needs_nothing():
-    pass
-"""
-MODULE = """
-import os, pytest
-if "MORE" not in os.environ:
-    pytest.skip("no more", allow_module_level=True)
-def test_of_a_skipped_module():
-    pass
-"""
 
 
 def run(folder, *words, **variables):
     disabled = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = ended(sys.executable, *words, cwd=folder, env=disabled, **variables)
     return done.stdout + done.stderr
-
-
-@pytest.fixture
-def suite(tmp_path):
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests" / "test_some.py").write_text(SUITE)
-    (tmp_path / "tests" / "test_module.py").write_text(MODULE)
-    return tmp_path
-
-
-PYTEST = ("-m", "pytest", "-p", "xdist", "-n", "1", "-rA", "-q")
-
-
-@pytest.mark.slow
-def test_second_round_runs_what_the_first_has_skipped(suite):
-    assert "1 passed, 4 skipped" in run(suite, *PYTEST, "--junit-xml=first.xml")
-    listed = run(suite, str(SKIPPED), "first.xml")
-    (suite / "skipped").write_text(listed)
-    second = run(suite, *PYTEST, "@skipped", MORE="1")
-    assert "4 passed" in second and "test_needs_nothing" not in second
-
-
-def test_nothing_skipped_is_an_error(suite):
-    run(suite, *PYTEST, "--junit-xml=first.xml", MORE="1")
-    assert "names no skipped test" in run(suite, str(SKIPPED), "first.xml")
 
 
 @pytest.fixture

@@ -212,24 +212,6 @@ def test_runtime_verifies_and_inspects_in_a_shell(made, library, tmp_path):
         assert done.stderr.count("\n") == 1, done.stderr
 
 
-def test_either_can_be_removed_and_put_back(made, library, tmp_path):
-    python = environment(tmp_path / "both", made, "te_select", "te_select_runtime")
-    lend(python, *NEEDED)
-    pip = (python, "-m", "pip")
-    well(*pip, "uninstall", "--yes", "te-select")
-    well(python, "-c", code(RUNTIME), library, TE_SELECT_CACHE_DIR=str(tmp_path))
-
-    builder = wheel_of(made, "te_select")
-    well(*pip, "install", "--no-deps", builder)
-    well(*pip, "uninstall", "--yes", "te-select-runtime")
-    assert (packages(python) / "te_select/compiler/build.py").exists()
-    expected = f"te-select {te_select.__version__} requires te-select-runtime, which is not"
-    assert expected in run(*pip, "check").stdout
-    wheel = wheel_of(made, "te_select_runtime")
-    well(*pip, "install", "--no-deps", wheel)
-    well(python, "-c", "import te_select; te_select.load")
-
-
 def test_wheels_share_no_file_and_lose_none(made):
     wheels = (wheel_of(made, name) for name in ("te_select", "te_select_runtime"))
     names = [set(zipfile.ZipFile(path).namelist()) for path in wheels]

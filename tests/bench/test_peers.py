@@ -15,7 +15,6 @@ from te_select.bench.peers import (
     UnsupportedError,
     choose_peers,
     metaschedule,
-    onednn,
 )
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, make_operands
@@ -117,19 +116,6 @@ def test_peers_are_chosen_by_name():
         choose_peers("numpy,x")
 
 
-@pytest.mark.parametrize("dtype", sorted(onednn.TYPES))
-def test_onednn_keeps_bits_of_its_types_in_every_broadcast(dnnl, dtype):
-    for shapes in (
-        ((70_001,), (70_001,), (70_001,)),
-        ((9, 70), (9, 70), ()),
-        ((9, 70), (9, 70), (70,)),
-        ((9, 1), (9, 70), (9, 70)),
-        ((1, 70), (9, 1), (70,)),
-        ((), (), ()),
-    ):
-        assert differences(dnnl, Workload(*shapes, dtype)) == [""]
-
-
 @pytest.mark.parametrize(
     ("workload", "reason"),
     [
@@ -140,11 +126,6 @@ def test_onednn_keeps_bits_of_its_types_in_every_broadcast(dnnl, dtype):
 def test_onednn_says_what_it_does_not_run(dnnl, workload, reason):
     with pytest.raises(UnsupportedError, match=reason):
         dnnl.prepare(workload, [make_operands(workload, Mask())])
-
-
-def test_status_of_onednn_is_told(dnnl):
-    with pytest.raises(UnsupportedError, match="dnnl_engine_create says invalid_arguments"):
-        onednn._machine().make("engine", 1, 10_000)
 
 
 def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog):

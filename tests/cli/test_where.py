@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from te_select.backends.cpu import link, objects
-from te_select.errors import ArtifactError
+from te_select.backends.cpu import link
 from te_select.numpy_where.kernels import building, key
 from te_select.operator import family
 from te_select.runtime.artifact import cache
@@ -71,17 +70,6 @@ def test_path_that_takes_no_file_is_refused_before_the_build(words, monkeypatch)
         assert f"{path} cannot be written: No such file or directory" in done.stderr
 
 
-def test_copy_that_cannot_be_written_is_not_built_instead(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise ArtifactError("there is no room")
-
-    run_json("where", "build")
-    monkeypatch.setattr(building.stored, "write", refuse)
-    monkeypatch.setattr(building, "build_family", lambda *_: pytest.fail("it was built"))
-    done = run("where", "build", "-o", tmp_path / "where.so")
-    assert done.exit_code == 1 and "there is no room" in done.stderr
-
-
 def test_info_shows_the_newest_entries_unless_all_are_wanted(tmp_path):
     folder = tmp_path / "cache"
     names = [cache.name_of(f"where_w{i}", f"{i:024x}") for i in range(25)]
@@ -92,18 +80,6 @@ def test_info_shows_the_newest_entries_unless_all_are_wanted(tmp_path):
     assert names[24] in shown and names[3] not in shown
     assert re.search(r"[56] more; --all lists them", shown)
     assert names[3] in every and "more;" not in every
-
-
-@pytest.mark.slow
-def test_build_tells_how_far_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(objects, "MANY", 1)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # one process for each level
-    told = []
-    building.build(tmp_path / "where.so", ",".join(LEVELS), lambda *step: told.append(step))
-    assert told == sorted(told)
-    every = len(LEVELS) * objects.MOST_PROCESSES
-    assert told[0] == (0, every) and {all_ for _, all_ in told} == {every}
-    assert max(done for done, _ in told) >= objects.MOST_PROCESSES
 
 
 def test_each_step_is_a_line_where_stderr_is_no_terminal(tmp_path, monkeypatch):

@@ -4,13 +4,11 @@ import json
 
 import pytest
 
-import te_select
 from te_select.records import folders, log, lookup
-from te_select.tuning import session as module
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON
-from tests.support.tuning_fakes import SMALL, FakeMeasurer
+from tests.support.tuning_fakes import SMALL
 from tests.support.tuning_records import V4, add, flat
 
 EXACT = f"tuned:{V4.name}/w4_1024cte"
@@ -23,15 +21,6 @@ def own(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "SHIPPED", tmp_path / "shipped")
     (tmp_path / "shipped").mkdir()
     return tmp_path / "home" / "te-select" / "tuning_logs"
-
-
-def test_tune_and_compile_agree_on_the_users_own_folder(own, monkeypatch):
-    monkeypatch.setattr(module, "open_measurer", lambda *_: FakeMeasurer())
-    record = te_select.tune(SMALL, V4.name, trials=80)
-    assert folders.user_folder() == own
-    (entry,) = log.read(own / V4.name).entries
-    assert not entry.edited
-    assert lookup.find(SMALL, V4).origin == f"tuned:{record.name}" == EXACT
 
 
 def test_own_record_comes_before_a_shipped_one_of_its_size(own):

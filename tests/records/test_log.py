@@ -107,26 +107,6 @@ def test_targets_that_are_json_have_folders_too():
     assert "/" not in name
 
 
-def parts(value):
-    """Every part of a JSON value, as what holds it and a key or an index."""
-    for key in list(value) if isinstance(value, dict) else range(len(value)):
-        yield value, key
-        if isinstance(value[key], dict | list):
-            yield from parts(value[key])
-
-
-@pytest.mark.parametrize("other", [None, [], -1, 1.5, "x", {}, 10**30])
-def test_field_of_another_type_costs_its_line_only(tmp_path, entries, other):
-    store.put(tmp_path, entries)
-    first, *rest = (tmp_path / SESSIONS).read_text().splitlines()
-    value = json.loads(first)
-    for holder, key in list(parts(value)):
-        before, holder[key] = holder[key], other
-        text = "\n".join([json.dumps(value), *rest]).encode()
-        holder[key] = before
-        assert log.parse(tmp_path, text).entries[-2:] == tuple(entries[1:])
-
-
 # ---- lines that were deleted, moved, doubled or merged
 
 

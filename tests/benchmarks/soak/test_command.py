@@ -1,9 +1,6 @@
 """The command: rounds in turns, a summary, an exit code; and processes that die in a round."""
 
 import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -75,20 +72,6 @@ def test_bad_usage_is_refused(arguments, message, capsys):
         command.main(arguments)
     assert error.value.code == 2
     assert message in capsys.readouterr().err
-
-
-def test_ctrl_c_ends_a_real_run_with_its_summary():
-    with subprocess.Popen(
-        (sys.executable, str(ROOT / "benchmarks/soak"), "--only", "timers", "--minutes", "5"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert "timers, seed 0: " in process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
-    assert "interrupted calls" in out
-    assert process.returncode == 130, out
 
 
 # ---- processes of rounds ------------------------------------------------------------------------
