@@ -11,8 +11,6 @@ import pytest
 from te_select.bench.peers import (
     PEERS,
     MetaSchedule,
-    OneDnn,
-    UnsupportedError,
     choose_peers,
     metaschedule,
 )
@@ -57,14 +55,6 @@ def differences(peer, workload, count=1):
         found.append(first_difference(out, *views))
         assert np.array_equal(s.as_bytes(out), want) == (found[-1] == "")
     return found
-
-
-@pytest.fixture
-def dnnl():
-    peer = OneDnn()
-    if (reason := peer.available()) is not None:
-        pytest.skip(reason)
-    return peer
 
 
 @pytest.fixture(scope="module")
@@ -116,18 +106,6 @@ def test_peers_are_chosen_by_name():
         choose_peers("numpy,x")
 
 
-@pytest.mark.parametrize(
-    ("workload", "reason"),
-    [
-        (Workload((4,), (4,), (4,), "float64"), "keeps the bits of float64"),
-        (Workload((1, 40_000), (2, 40_000), ()), "only its reference implementation"),
-    ],
-)
-def test_onednn_says_what_it_does_not_run(dnnl, workload, reason):
-    with pytest.raises(UnsupportedError, match=reason):
-        dnnl.prepare(workload, [make_operands(workload, Mask())])
-
-
 def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog):
     allowed = os.sched_getaffinity(0)
     with caplog.at_level(logging.WARNING):
@@ -137,15 +115,3 @@ def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog):
     assert not caplog.records
     intrinsics = "tvm.s_tir.tensor_intrin"
     assert not hasattr(sys.modules[intrinsics], "cuda") or f"{intrinsics}.cuda" in sys.modules
-
-
-def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch):
-    import tvm
-
-    def refuse(*_args):
-        raise ValueError("no")
-
-    monkeypatch.setattr(tvm, "compile", refuse)
-    workload = Workload((64,), (64,), (64,))
-    with pytest.raises(UnsupportedError, match="none of the schedules"):
-        tuned.prepare(workload, [make_operands(workload, Mask())])

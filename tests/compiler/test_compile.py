@@ -252,8 +252,6 @@ def test_records_that_come_during_a_build_are_seen_as_new(monkeypatch, logs):
 
 def test_errors_are_the_same_when_there_is_an_entry(tmp_path):
     te_select.compile(W, config={"piece": 4096})
-    with pytest.raises(ArgumentError, match="expected one of them"):
-        te_select.compile(W, tuning_logs=tmp_path, config={"piece": 4096})
     with pytest.raises(TuningError, match="is missing"):
         te_select.compile(W, tuning_logs=tmp_path / "none")
     with pytest.raises(ArgumentError, match="expected a mapping"):

@@ -140,11 +140,6 @@ def test_file_that_load_would_take_is_not_passed_over(path, tmp_path):
     assert names(tmp_path) == ["mask.so"]
 
 
-def test_name_of_a_module_of_python_is_refused(tmp_path):
-    with pytest.raises(ArtifactError, match="in the place of its own module select"):
-        te_select.export(WORKLOADS, tmp_path / "select.so", TARGET)
-
-
 def test_failed_build_leaves_the_files_that_were_there(path, tmp_path, monkeypatch):
     for each in path.parent.iterdir():
         (tmp_path / each.name).write_bytes(each.read_bytes())

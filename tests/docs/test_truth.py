@@ -12,7 +12,7 @@ from te_select import errors
 from te_select.cli.verbs import app
 from te_select.errors import BroadcastError
 from te_select.operator.broadcast import RULES, broadcast, format_shape
-from tests.support.documents import PAGES, ROOT
+from tests.support.documents import PAGES, ROOT, blocks
 
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 FIGURE = re.compile(r"(?<![\w.^])(?<!\D-)(?:\d+\.\d+|\d{3,})(?=x\b|(?!\w|\.\d))")
@@ -49,6 +49,27 @@ def test_every_verb_is_in_the_table_of_commands():
 def test_picture_is_what_the_script_draws(example):
     path = PICTURES["FOLDER"] / f"{example.name}.svg"
     assert path.read_text() == PICTURES["svg"](example), "python docs/tools/pictures.py"
+
+
+def test_no_page_installs_us_by_a_name_that_an_index_may_have():
+    """Another's package of that name would be taken, if its version is higher."""
+    scripts = (ROOT / "examples").rglob("*.py")
+    for path in (*map(ROOT.joinpath, PAGES), ROOT / "Makefile", *scripts):
+        installed = re.findall(r"pip install ([^\n`&]*)", path.read_text())
+        words = [word.strip("'\"") for line in installed for word in line.split()]
+        assert not {"te-select", "te-select-runtime", "te-select-runtime[cli]"} & {*words}, path
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "x86-64-v2,x86-64-v3,x86-64-v4",
+        "make -C /src wheel DIST=/wheels",
+        "pip install /wheels/te_select_runtime-*-cp312-*.whl",
+    ],
+)
+def test_dockerfile_takes_these_steps(step):
+    assert step in next(b for b in blocks("docs/shipping.md") if b.language == "dockerfile").text
 
 
 def rows_side_by_side():

@@ -13,16 +13,6 @@ def test_every_place_is_taken_once():
     assert len(places) == len(set(places)) == 5 * 7 + 4 * 24
 
 
-def test_workloads_differ():
-    workloads = [workload for part in family.parts().values() for workload in part]
-    assert len(workloads) == len({workload.name for workload in workloads})
-
-
-def test_the_part_for_elements_of_any_size():
-    for size, part in ((1, "w1"), (3, "w1"), (6, "w2"), (12, "w4"), (8, "w8"), (16, "w16")):
-        assert family.part_of_width(size) == part
-
-
 def test_missing_kernel_names_its_part():
     for name, part in family.parts().items():
         for place in part.values():

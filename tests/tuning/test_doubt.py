@@ -5,13 +5,10 @@ import dataclasses
 import pytest
 from tvm.s_tir import meta_schedule as ms
 
-import te_select
 from te_select.operator.access import access_pattern
 from te_select.records import doubt, log, lookup, manage
 from te_select.schedules.cpu import schedule as cpu
-from te_select.timing import cores
 from te_select.timing.rounds import Timing
-from te_select.tuning import session as module
 from tests.support.cli import run_json
 from tests.support.tuning_fakes import SMALL, FakeMeasurer
 from tests.support.tuning_records import V4, add
@@ -19,20 +16,6 @@ from tests.support.tuning_records import flat as one_loop
 
 TARGET = V4.name
 SAID = "other programs used 1.00 cores meanwhile"
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Tune beside programs that use so many cores."""
-
-    def tune(busy=0.0, measurer=None, **options):
-        tune.measurer = measurer or FakeMeasurer()
-        monkeypatch.setattr(module, "open_measurer", lambda *_: tune.measurer)
-        monkeypatch.setattr(cores.Watch, "others", lambda _: busy)
-        options = {"patient": True, **options}
-        return te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=80, **options)
-
-    return tune
 
 
 def test_winner_beside_other_programs_is_not_recorded(run, tmp_path):

@@ -33,26 +33,12 @@ V4 = resolve(TARGET)
 EVERY = {"trials": 80, "patient": True}
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Tune with a fake measurer; returns the record, and keeps the measurer."""
-
-    def tune(workload, measurer=None, **options):
-        tune.measurer = measurer or FakeMeasurer()
-        monkeypatch.setattr(module, "open_measurer", lambda *_: tune.measurer)
-        options = {"patient": True, **options}
-        return te_select.tune(workload, TARGET, tuning_logs=tmp_path, **options)
-
-    tune.folder = tmp_path / TARGET
-    return tune
-
-
 def default_of(workload):
     return cpu.default_config(access_pattern(workload), V4.tvm)
 
 
 def test_default_is_trial_0_and_the_fastest_is_recorded(run, tmp_path):
-    record = run(SMALL, trials=80)
+    record = run()
     assert dict(run.measurer.measured[0].config) == dataclasses.asdict(default_of(SMALL))
     assert record.config["unroll"] == 8
     assert record.seconds == pytest.approx(1e-3 / 8, rel=0.01)
@@ -71,7 +57,7 @@ def test_config_that_does_not_win_each_time_leaves_the_default(run, lucky):
             self.seconds = by_unroll if len(self.rounds) < lucky else flat
             return super().interleave(candidates, rounds)
 
-    record = run(SMALL, Lucky(), trials=80)
+    record = run(SMALL, Lucky())
     assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
     assert record.seconds == record.default_seconds
     rounds = [trials.FIRST_ROUNDS, trials.ROUNDS, trials.DUEL_ROUNDS]
@@ -87,7 +73,7 @@ def test_configs_that_have_lost_are_not_in_the_finals(run):
             self.seen = {each.config["unroll"] for each in candidates}
             return super().interleave(candidates, rounds)
 
-    run(SMALL, Seen(seconds), trials=80)
+    run(SMALL, Seen(seconds))
     assert run.measurer.seen <= {4, 8}
 
 
@@ -97,14 +83,14 @@ def test_finalist_that_fails_in_the_finals_is_not_recorded(run):
             self.seconds = lambda c: None if c.config["unroll"] == 8 else by_unroll(c)
             return super().interleave(candidates, rounds)
 
-    assert run(SMALL, Flaky(), trials=80).config["unroll"] == 4
+    assert run(SMALL, Flaky()).config["unroll"] == 4
 
 
 def test_failing_default_ends_the_workload_until_next_time(run):
     with pytest.raises(UntunableError, match="default config failed: it crashed: SIGSEGV"):
         run(SMALL, FakeMeasurer(lambda _: None))
     assert log.read(run.folder).entries == ()
-    assert run(SMALL, trials=80).trials == len(Space(SMALL, V4).configs)
+    assert run().trials == len(Space(SMALL, V4).configs)
 
 
 def test_resumed_session_measures_what_a_whole_one_does(run, tmp_path):
@@ -239,7 +225,7 @@ def test_observer_sees_trials_the_best_and_the_first_failure(run):
     def seconds(candidate):
         return None if candidate.config["unroll"] == 1 else by_unroll(candidate)
 
-    record = run(SMALL, FakeMeasurer(seconds), trials=80, observe=seen.append)
+    record = run(SMALL, FakeMeasurer(seconds), observe=seen.append)
     assert record.failed == sum(c.unroll == 1 for c in Space(SMALL, V4).configs) > 0
     total = len(Space(SMALL, V4).configs)
     assert {progress.done for progress in seen} == set(range(1, total + 1))
@@ -325,14 +311,14 @@ def test_tune_measures_for_real(tmp_path):
 def test_configs_of_records_near_by_come_after_the_default(run):
     near = Workload((1400,), (1400,), (1400,))
     won = run(near, trials=80).config
-    run(SMALL, trials=80)
+    run()
     assert dict(run.measurer.measured[1].config) == dict(won)
     assert won["unroll"] == 8
 
 
 def test_record_is_replaced_only_after_turns_with_it(run):
     """Its config is in the finals, though its trial was slow this time."""
-    first = run(SMALL, trials=80)
+    first = run()
 
     def seconds(candidate):
         return 0.99e-3 if dict(candidate.config) == dict(first.config) else 1e-3
@@ -343,7 +329,7 @@ def test_record_is_replaced_only_after_turns_with_it(run):
             self.turns = [dict(each.config) for each in candidates]
             return super().interleave(candidates, rounds)
 
-    again = run(SMALL, Slow(seconds), trials=80, force=True)
+    again = run(SMALL, Slow(seconds), force=True)
     assert dict(first.config) in run.measurer.turns
     assert again.config["unroll"] == 8
 

@@ -126,14 +126,6 @@ def test_turns_have_a_sample_each_and_a_faulty_candidate_none(bad_measurer):
     assert "NumPy selects" in found[2].failure
 
 
-def test_measuring_may_be_abandoned_and_begun_again(measurer):
-    first = measurer.measure(candidate(unroll=unroll) for unroll in (1, 2, 4, 8))
-    assert next(first).seconds
-    first.close()
-    (again,) = measurer.measure([candidate()])
-    assert again.seconds
-
-
 def test_libraries_stay_until_another_workload_or_the_closing():
     with open_measurer(jobs=1) as opened:
         list(opened.measure([candidate(), candidate(unroll=3)]))
