@@ -319,19 +319,10 @@ def test_file_that_is_no_capture_exits_2(tmp_path, text, said):
     assert not (tmp_path / "logs").exists()
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--tuning-logs", "/proc/none"], "cannot be written"),
-        (["--runner", "rpc://127.0.0.1:9/zen5"], "expected python -m tvm.exec.rpc_tracker"),
-    ],
-)
-def test_what_cannot_work_exits_1_with_one_line(tmp_path, args, message):
-    folder = [] if "--tuning-logs" in args else ["--tuning-logs", tmp_path]
-    result = run("tune", *FLAGS, *folder, *args)
-    assert result.exit_code == 1, result.output
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
+def test_what_cannot_work_exits_1_with_one_line():
+    result = run("tune", *FLAGS, "--tuning-logs", "/proc/none")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1), result.output
+    assert "cannot be written" in result.stderr
 
 
 @on_x86_64

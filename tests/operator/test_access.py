@@ -98,22 +98,6 @@ def test_named_dims_merge_like_sizes():
     assert pattern.bytes_moved({"n": 3, "b": 2}) == 12 + 8 * (24 + 1 + 24)
 
 
-@given(workloads(), st.data())
-def test_pattern_of_names_bound_is_the_pattern_of_sizes(workload, data):
-    """Naming a dim changes no loop, for every size of the dim except 1."""
-    size = data.draw(st.integers(2, 5))
-
-    def named(shape):
-        return [dim if dim in (0, 1) else f"d{dim}" for dim in shape]
-
-    shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
-    symbolic = Workload(*map(named, shapes), workload.dtype, workload.auto_broadcast)
-    bound = symbolic.bind(dict.fromkeys(symbolic.dim_names, size))
-    assert movers(symbolic) == movers(bound)
-    sizes = dict.fromkeys(symbolic.dim_names, size)
-    assert access_pattern(symbolic).bytes_moved(sizes) == access_pattern(bound).bytes_moved()
-
-
 @pytest.mark.parametrize(
     ("shapes", "block", "density", "read"),
     [

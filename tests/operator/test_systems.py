@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from te_select.cli.workloads import WorkloadFlags, gather
 from te_select.errors import BroadcastError, DTypeError, SelectError
-from te_select.operator import systems
 from te_select.operator.broadcast import RULES
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.systems import OPS, SYSTEMS, TYPE_NAMES, onnx_where, system
@@ -22,13 +21,6 @@ ONE_OF = "expected one of"
 WITH_PDPD = f"{ONE_OF} none, numpy, pdpd"
 MODE = "auto_broadcast"
 SHAPES = st.lists(st.sampled_from([1, 2, 3]), max_size=3).map(tuple)
-
-
-@pytest.mark.parametrize("op", SYSTEMS)
-def test_every_mode_is_a_rule_and_the_default_is_a_mode(op):
-    assert set(SYSTEMS[op].modes.values()) <= set(RULES)
-    assert SYSTEMS[op].mode in SYSTEMS[op].modes
-    assert set(SYSTEMS[op].refused) < set(ELEMENT_TYPES)
 
 
 def made(make, *args):
@@ -114,12 +106,6 @@ def test_a_word_means_one_element_type_in_every_system():
         for spelled, name in names.items():
             assert meant.setdefault(spelled, name) == name
     assert set(meant.values()) == set(ELEMENT_TYPES)
-
-
-def test_no_word_of_a_system_means_two_element_types():
-    for column, system_name in enumerate(("openvino", "onednn", "onnx")):
-        words = [word for row in systems._SPELLED.values() for word in row[column].split()]
-        assert len(words) == len(set(words)) == len(TYPE_NAMES[system_name])
 
 
 def test_names_in_onednn_graphs_are_those_of_the_table(tmp_path):

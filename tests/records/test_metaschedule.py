@@ -5,10 +5,9 @@ import random
 
 import pytest
 import tvm_ffi
-from tvm import IRModule, s_tir
+from tvm import s_tir
 from tvm.s_tir import meta_schedule as ms
 
-import te_select
 from te_select.backends import schedule_of
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
@@ -41,12 +40,3 @@ def test_records_that_this_tvm_cannot_take_are_not_in_its_files(tmp_path, entrie
     database = ms.database.JSONDatabase(work_dir=str(tmp_path))
     assert len(database.get_all_tuning_records()) == 1
     assert len(log.read(tmp_path).entries) == 2
-
-
-def test_metaschedule_loads_the_files_and_finds_the_schedule(tmp_path, entries):
-    store.put(tmp_path, entries)
-    database = ms.database.JSONDatabase(work_dir=str(tmp_path))
-    assert len(database.get_all_tuning_records()) == 3
-    mod = te_select.operator.definition.definition(ROWS)
-    found = database.query_schedule(IRModule({"main": mod}), V4.tvm, "main")
-    assert tvm_ffi.structural_equal(found.mod["main"], schedule(ROWS, V4, False).func)

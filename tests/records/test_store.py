@@ -197,28 +197,21 @@ def test_folder_whose_name_is_none_is_refused(tmp_path, wrong):
         store.put(tmp_path / wrong, [])
 
 
-@pytest.fixture
-def unwritable(flats):
-    """A folder of records that this process may only read, even as root."""
+@needs_users
+def test_folder_that_may_not_be_written_is_read_all_the_same(flats):
+    """Even by root, who is another user meanwhile."""
     mine = os.geteuid()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        store.put(folder, flats)
-        folder.chmod(0o555)
-        if mine == 0:
-            os.seteuid(OTHER_USER)
+        store.put(Path(name), flats)
+        Path(name).chmod(0o555)
+        os.seteuid(mine or OTHER_USER)
         try:
-            yield folder
+            assert len(keys(Path(name))) == 3
+            with pytest.raises(te_select.TuningError, match="cannot be written: Permission denied"):
+                store.put(Path(name), [])
         finally:
             os.seteuid(mine)
-            folder.chmod(0o755)
-
-
-@needs_users
-def test_folder_that_may_not_be_written_is_read_all_the_same(unwritable):
-    assert len(keys(unwritable)) == 3
-    with pytest.raises(te_select.TuningError, match="cannot be written: Permission denied"):
-        store.put(unwritable, [])
+            Path(name).chmod(0o755)
 
 
 def test_drop_of_nothing_writes_no_file(tmp_path, flats):
