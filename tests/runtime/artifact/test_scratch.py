@@ -1,9 +1,8 @@
-"""Errors if there is no room on the disk, and folders that killed processes leave behind."""
+"""Temporary folders: those without room are named, and those of killed processes go."""
 
 import errno
-import itertools
+import fcntl
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -15,14 +14,19 @@ import pytest
 
 import te_select
 from te_select.runtime.artifact import scratch
-from tests.support.cases import the_others_slow
+from tests.support.machines import OTHER_USER, needs_users
 
-FLAGS = ["--cond", "4,1", "--then", "4,5", "--else", ""]
+LEFT = f".te_select-{'0' * 16}"
 LIMITED = """
-    import resource, sys
+    import os, resource, signal, sys
 
     def limit(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+"""
+COMMAND = """
+    limit(int(sys.argv.pop(1)))
+    from te_select.cli import main
+    main()
 """
 
 
@@ -34,49 +38,27 @@ def alone(code: str, *args: Any, **options: Any) -> subprocess.CompletedProcess[
     )  # fmt: skip
 
 
-def one_error(done: subprocess.CompletedProcess[str], code: int = 1) -> str:
-    assert done.returncode == code, done.stderr
+def one_error(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 1, done.stderr
     assert done.stderr.startswith("te-select: error: "), done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
     return done.stderr
 
 
-COMMAND = """
-    limit(int(sys.argv.pop(1)))
-    from te_select.cli import main
-    main()
-"""
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize(
-    ("verb", "size"),
-    the_others_slow(
-        itertools.product(("compile", "inspect", "bench"), (0, 100_000)), [("compile", 0)]
-    ),
-)
-def test_no_room_for_temporary_files_names_their_folder(
-    tmp_path: Path, size: int, verb: str
-) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    words = {
-        "compile": [*FLAGS, "-o", tmp_path / "x.so"],
-        "inspect": FLAGS,
-        "bench": [*FLAGS, "--peers", "none", "--rounds", "1"],
-    }[verb]
-    done = alone(COMMAND, size, verb, *words, env={**os.environ, "TMPDIR": str(temporary)})
+# ---- no room ------------------------------------------------------------------------------------
+
+
+def test_no_room_for_temporary_files_names_their_folder(tmp_path: Path) -> None:
+    words = ["inspect", "--cond", "4,1", "--then", "4,5", "--else", ""]
+    done = alone(COMMAND, 100_000, *words, env={**os.environ, "TMPDIR": str(tmp_path)})
     said = one_error(done)
-    assert str(temporary) in said
+    assert f"{tmp_path} has no room" in said
     assert "set TMPDIR to another folder" in said
-    assert [path.name for path in tmp_path.rglob("*")] == ["temporary"]
-
-
-def test_temporary_folder_that_is_missing_is_passed_over(tmp_path: Path) -> None:
-    path = tmp_path / "x.so"
-    environment = {**os.environ, "TMPDIR": str(tmp_path / "nonexistent")}
-    done = alone(COMMAND, -1, "compile", *FLAGS, "-o", path, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert te_select.load(path)
+    assert names(tmp_path) == set()
 
 
 def test_full_tmpdir_is_named_though_python_skips_it(
@@ -114,8 +96,7 @@ def test_export_without_room_leaves_nothing(tmp_path: Path) -> None:
     """
     folder = tmp_path / "build"
     done = alone(code, kernel.path, folder / "x.so")
-    assert done.returncode == 0, done.stderr
-    assert f"x.so cannot be written: File too large (folder {folder})" in done.stdout
+    assert f"x.so cannot be written: File too large (folder {folder})" in done.stdout, done.stderr
     assert not list(folder.iterdir())
 
 
@@ -135,43 +116,6 @@ def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("flag", "module", "function"),
-    [("--csv", "te_select.bench.report", "write_csv"), ("--plot", "te_select.bench.plot", "plot")],
-)
-def test_results_without_room_leave_no_file(
-    tmp_path: Path, flag: str, module: str, function: str
-) -> None:
-    if flag == "--plot":
-        pytest.importorskip("matplotlib")
-    code = """
-    import importlib
-    module, function = sys.argv.pop(1), sys.argv.pop(1)
-    loaded = importlib.import_module(module)
-    if function == "plot":
-        importlib.import_module("matplotlib.font_manager")  # writes a list of fonts, once
-    write = getattr(loaded, function)
-
-    def without_room(*args):
-        limit(10)
-        write(*args)
-
-    setattr(loaded, function, without_room)
-    from te_select.cli import main
-    main()
-    """
-    path = tmp_path / ("x.csv" if flag == "--csv" else "x.png")
-    words = ["bench", *FLAGS, "--peers", "none", "--rounds", "1", flag, path]
-    done = alone(code, module, function, *words)
-    *progress, done.stderr = done.stderr.splitlines(keepends=True)
-    assert progress[-1].startswith("measuring: 1 of 1 steps select_")
-    said = one_error(done)
-    assert f"{path} cannot be written: File too large (folder {tmp_path})" in said
-    assert "medians of 1" in done.stdout
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("words", [["env"], ["env", "--json"], ["--help"]])
 def test_full_standard_output_is_one_line(words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
@@ -179,69 +123,42 @@ def test_full_standard_output_is_one_line(words: list[str]) -> None:
     assert "standard output cannot be used: No space left on device" in one_error(done)
 
 
-MAKER = """
-    import os, signal, sys, time
+def test_folder_that_others_remove_is_named() -> None:
+    with pytest.raises(scratch.NoRoomError, match="was removed in use"), scratch.folder() as made:
+        made.rmdir()
+        made.joinpath("kernels.o").touch()
+
+
+# ---- what processes leave behind ----------------------------------------------------------------
+
+
+def test_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path) -> None:
+    code = """
     from te_select.runtime.artifact import scratch
-    made = scratch.make(room=int(sys.argv[1]))
+    made = scratch.make()
     (made / "kernels.o").write_bytes(b"x" * 1000)
-    if "fork" in sys.argv and not os.fork():
-        os.close(1)
-        time.sleep(600)
     print(made, flush=True)
-    if "die" in sys.argv:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if "leave" in sys.argv:
-        os._exit(0)
-    scratch.remove(made)
-"""
-
-
-@pytest.fixture
-def temporary(tmp_path: Path) -> dict[str, str]:
-    return {"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)}
-
-
-def made_by(environment: dict[str, str], *words: Any) -> Path:
-    done = alone(MAKER, *words, env=environment)
-    assert done.returncode == (-signal.SIGKILL if "die" in words else 0), done.stderr
-    return Path(done.stdout.strip())
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-@pytest.mark.parametrize("room", [0, 1 << 16])
-@pytest.mark.parametrize("end", ["die", "leave"])
-def test_folder_of_a_killed_process_is_removed_by_the_next(
-    tmp_path: Path, temporary: dict[str, str], end: str, room: int
-) -> None:
-    left = [made_by(temporary, room, end) for _ in range(2)]
-    assert not left[0].exists()  # by the second
-    assert (left[1] / "kernels.o").exists()
-    assert not made_by(temporary, room).exists()
+    os.kill(os.getpid(), signal.SIGKILL)
+    """
+    made = [alone(code, env={"TMPDIR": str(tmp_path)}).stdout.strip() for _ in range(2)]
+    assert names(tmp_path) == {Path(made[1]).name}  # the second has removed the first
+    assert Path(made[1], "kernels.o").exists()
+    clear(tmp_path)
     assert names(tmp_path) == set()
 
 
-def test_folder_stays_while_a_forked_child_may_use_it(
-    tmp_path: Path, temporary: dict[str, str]
-) -> None:
-    code = textwrap.dedent(MAKER).replace("os.close(1)", "print(os.getpid(), flush=True)")
-    words = [sys.executable, "-c", code, "0", "fork", "die"]
-    with subprocess.Popen(words, env=temporary, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        said = {parent.stdout.readline().strip() for _ in range(2)}
-        (child,) = (int(line) for line in said if line.isdigit())
-        try:
-            (made,) = (Path(line) for line in said if not line.isdigit())
-            parent.wait()
-            made_by(temporary, 0)
-            assert made.exists()
-        finally:
-            os.kill(child, signal.SIGKILL)
-        parent.stdout.read()  # ends with the child
-    made_by(temporary, 0)
-    assert names(tmp_path) == set()
+def clear(folder: Path) -> None:
+    """What every write does."""
+    scratch.remove(scratch.make_within(folder))
+
+
+def test_what_a_living_process_has_made_stays(tmp_path: Path) -> None:
+    made = scratch.make_within(tmp_path)
+    clear(tmp_path)
+    assert made.exists()
+    os.close(scratch._held.pop(made)[0])
+    clear(tmp_path)
+    assert not made.exists()
 
 
 def test_forked_child_leaves_its_parents_folder_alone() -> None:
@@ -262,3 +179,93 @@ def test_no_descriptor_is_left_open() -> None:
         with scratch.folder():
             pass
     assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
+def refuse(*_: int) -> None:
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
+@pytest.mark.parametrize("flock", [lambda *_: None, refuse], ids=["idle", "none"])
+def test_nothing_is_removed_without_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flock: object
+) -> None:
+    """Another machine may be writing what lies there."""
+    (tmp_path / LEFT).mkdir()
+    monkeypatch.setattr(fcntl, "flock", flock)
+    clear(tmp_path)
+    assert names(tmp_path) == {LEFT}
+
+
+def test_what_has_no_lock_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system had no lock left for its maker, and has one for the next process."""
+    with monkeypatch.context() as short:
+        short.setattr(fcntl, "flock", refuse)
+        made = scratch.make_within(tmp_path)
+    clear(tmp_path)
+    assert made.is_dir()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        LEFT[1:],  # such as a checkout that is named by its commit
+        f".mask.so{LEFT}",
+        f"{LEFT}0",
+        LEFT.upper(),
+        LEFT[:-1],
+    ],
+)
+def test_folders_of_other_names_stay(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    clear(tmp_path)
+    assert names(tmp_path) == {name}
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe", "link to a folder"])
+def test_what_is_no_folder_stays_and_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+    folder, precious = tmp_path / "folder", tmp_path / "precious"
+    folder.mkdir()
+    precious.mkdir()
+    (precious / "file").touch()
+    planted = folder / LEFT
+    if kind == "file":
+        planted.touch()
+    elif kind == "pipe":
+        os.mkfifo(planted)
+    else:
+        planted.symlink_to(precious)
+    clear(folder)
+    assert names(folder) == {LEFT}
+    assert names(precious) == {"file"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
+@needs_users
+def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
+    (tmp_path / LEFT).mkdir()
+    os.chown(tmp_path / LEFT, OTHER_USER, OTHER_USER)
+    clear(tmp_path)
+    assert names(tmp_path) == {LEFT}
+
+
+@pytest.mark.parametrize("before", ["open", "flock"])
+def test_what_is_removed_as_it_is_made_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    """Another process may look between making and locking."""
+    taken: list[str] = []
+    module: Any = os if before == "open" else fcntl
+    function = getattr(module, before)
+
+    def taken_at_once(*arguments: object) -> object:
+        if len(taken) < 3:
+            (left,) = tmp_path.iterdir()
+            taken.append(left.name)
+            left.rmdir()
+        return function(*arguments)
+
+    monkeypatch.setattr(module, before, taken_at_once)
+    made = scratch.make_within(tmp_path)
+    monkeypatch.undo()
+    assert made.exists() and made.name not in taken and len({*taken}) == 3
+    scratch.remove(made)
