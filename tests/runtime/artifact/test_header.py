@@ -126,10 +126,6 @@ def test_cuda_kernel_takes_streams_of_driver_and_runtime():
     assert "CUstream" not in header.text(LIBRARIES["every rule"]).decode()
 
 
-def test_library_without_plain_functions_has_no_header():
-    assert header.text(manifest(RULES)) is None
-
-
 def test_header_of_the_family_declares_one_function():
     text = header.text(LIBRARIES["any shapes"]).decode()
     assert "int32_t te_select_where_call_on(" in text and "te_select_float" not in text
@@ -139,11 +135,6 @@ def test_header_lists_the_dispatched_nodes_beside_kernels():
     text = header.text(LIBRARIES["kernels beside any shapes"]).decode()
     assert " * Nodes of the model:\n *   graph#* / */\n" in text
     assert "int32_t te_select_where_call_on(" in text and c_name(RULES[0]) in text
-
-
-def test_header_knows_itself_and_nothing_else():
-    assert header.is_header(header.text(LIBRARIES["CUDA"]))
-    assert not header.is_header(b"/* mask.h */\n#define MASK\n")
 
 
 def test_manifest_names_the_functions_and_only_by_their_names():

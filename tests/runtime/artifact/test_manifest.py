@@ -42,32 +42,21 @@ def test_manifest_of_another_format_is_refused(form):
     [
         ({"target": {**MANIFEST.target, "kind": "rocm"}}, "kind is 'rocm', expected cpu or cuda"),
         ({"target": {"name": "cuda:sm_90", "kind": "cuda"}}, "archs is None, expected a list"),
-        ({"target": {"name": "x"}}, "kind is None, expected a str"),
         ({"target": {"name": "x", "kind": "cpu"}}, "architecture is None, expected a str"),
-        (
-            {"target": {**MANIFEST.target, "cpu_features": "x"}},
-            "cpu_features is 'x', expected a list",
-        ),
-        ({"target": {**MANIFEST.target, "cpu_features": [1]}}, "cpu_features is 1, expected a str"),
         (
             {"target": {**MANIFEST.target, "cpu_features": ["a\nb"]}},
             "a string of one line",
         ),
-        ({"target": {**MANIFEST.target, "archs": 5}}, "archs is 5, expected a list"),
         ({"target": {**MANIFEST.target, "archs": [1]}}, "archs is 1, expected a str"),
-        ({"target": {**MANIFEST.target, "kind": []}}, r"kind is \[\], expected a str"),
         ({"sha256": 3}, "sha256 is 3, expected a str"),
         ({"target": {"kind": "cpu", "cpu_features": []}}, "name is None, expected a str"),
-        ({"versions": {"llvm": 20}}, "versions is 20, expected a str"),
         ({"versions": []}, r"versions is \[\], expected a dict"),
         ({"kernels": []}, "kernels is empty"),
-        ({"kernels": "x"}, "kernels is 'x', expected a list"),
         ({"kernels": [3]}, "kernels is 3, expected a dict"),
         ({"kernels": [KERNEL] * 2}, "two kernels have one symbol"),
         ({"kernels": [KERNEL | {"symbol": "other"}]}, "'other' is not the name of its workload"),
         ({"kernels": [KERNEL | {"workload": KERNEL["workload"] | {"shape": 1}}]}, ""),
         ({"components": ["GCC"]}, "component"),
-        ({"components": [{"name": "GCC"}]}, "version is None, expected a str"),
         ({"components": [dict.fromkeys(PART, "x") | {"name": "a\nb"}]}, "a string of one line"),
         ({"nodes": [3]}, "nodes is 3, expected a dict"),
         ({"nodes": [{"place": "graph#1"}]}, "name is None, expected a str"),
@@ -92,13 +81,6 @@ def test_kernel_that_lacks_a_field_is_refused(field):
     data = MANIFEST.to_json(DIGEST)
     del data["kernels"][0][field]
     with pytest.raises(ArtifactError, match=f"{field} is None, expected"):
-        parse(json.dumps(data).encode(), "x.json")
-
-
-def test_reason_is_text():
-    data = MANIFEST.to_json(DIGEST)
-    data["kernels"][0]["why"] = 3
-    with pytest.raises(ArtifactError, match="why is 3, expected a str"):
         parse(json.dumps(data).encode(), "x.json")
 
 
