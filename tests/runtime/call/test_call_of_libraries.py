@@ -121,15 +121,3 @@ def test_torch_shapes_and_kinds_that_no_view_can_have():
     for big in (one.expand(2**31, 2**31), torch.empty(0, 2**61), one.expand(2**22, 2**22)):
         with pytest.raises(ArgumentError):
             named(True, big, big)
-
-
-def test_torch_fake_tensors_are_refused():
-    torch = pytest.importorskip("torch")
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    tensors = [torch.ones(SHAPE, dtype=torch.bool), torch.ones(SHAPE), torch.ones(SHAPE)]
-    with FakeTensorMode():
-        fakes = [torch.zeros(SHAPE, dtype=x.dtype) for x in tensors]
-        for args in (fakes, tensors):
-            with pytest.raises(ArgumentError):
-                kernel(same())(*args)

@@ -29,27 +29,6 @@ def test_address_is_that_of_the_first_element():
     assert dlpack.read(HandMade(THEN, data=0, offset=16)).address == 0
 
 
-def test_strides_are_taken_as_they_are():
-    turned = HandMade(THEN, shape=(4, 3), strides=(1, 4))
-    assert dlpack.read(turned).strides == (1, 4)
-    out = kernel(Workload((4, 3), (4, 3), (4, 3)))(COND.T, turned, ELSE.T)
-    assert (out == THEN.T).all()
-
-
-@pytest.mark.parametrize("flags", [0, READ_ONLY, READ_ONLY | 2])
-def test_out_may_not_be_read_only(flags):
-    out = np.full((3, 4), 7, "f4")
-    handed = HandMade(out, flags=flags)
-    assert dlpack.read(handed).readonly == bool(flags & READ_ONLY)
-    if flags:
-        with pytest.raises(ArgumentError, match="out is a HandMade that cannot be written"):
-            kernel(SAME)(COND, THEN, ELSE, out=handed)
-        assert (out == 7).all()
-    else:
-        assert kernel(SAME)(COND, THEN, ELSE, out=handed) is handed
-        assert (out == THEN).all()
-
-
 def test_input_may_be_read_only():
     out = kernel(SAME)(COND, HandMade(THEN, flags=READ_ONLY), HandMade(ELSE))
     assert (out == THEN).all()

@@ -39,14 +39,9 @@ def test_loaded_kernel_says_what_it_is(copied):
     k = loading.load(copied)
     assert (k.workload, k.target, k.origin, k.path) == (W, "x86-64", "default", copied)
     assert dict(k.config) == {"lanes": 8}
-    assert (k(*ARGS) == ARGS[0]).all()
-
-
-def test_config_of_a_kernel_cannot_be_changed(copied):
-    k = loading.load(copied)
     with pytest.raises(TypeError):
         k.config["lanes"] = 4
-    assert dict(loading.load(copied).config) == dict(k.config) == {"lanes": 8}
+    assert (k(*ARGS) == ARGS[0]).all()
 
 
 def test_library_of_many_kernels(tmp_path):
@@ -69,10 +64,6 @@ def test_missing_kernel_is_a_key_error_with_names_near_it(tmp_path):
     assert library.get("foo") is None and "foo" not in library and name in library
 
 
-def test_same_input_gives_the_same_bytes(built, tmp_path):
-    assert build([W], tmp_path / "again.so").read_bytes() == built.read_bytes()
-
-
 def test_only_tvm_ffi_functions_are_exported(built):
     symbols = output("nm", "-D", "--defined-only", built).split()[2::3]
     names = [
@@ -86,12 +77,6 @@ def test_only_tvm_ffi_functions_are_exported(built):
         "te_select_run_serially",
     ]
     assert sorted(symbols) == [*(f"__tvm_ffi_{name}" for name in names), "te_select_pool_v5"]
-
-
-def test_kernel_is_exported_after_its_file_is_gone(copied, tmp_path):
-    k = loading.load(copied)
-    copied.unlink()
-    assert (loading.load(k.export(tmp_path / "saved.so"))(*ARGS) == ARGS[0]).all()
 
 
 def test_library_for_a_cpu_with_other_features_is_refused(tmp_path):
@@ -112,16 +97,10 @@ def test_what_is_no_path_is_refused(built, path):
         stored.write(stored.read(built), path)
 
 
-def test_pipe_is_refused_and_not_read(copied):
-    kernel = loading.load(copied)
-    for path, said in (
-        (copied.with_suffix(".json"), r"mask\.json is no manifest of te-select"),
-        (copied, r"mask\.so is not a regular file"),
-    ):
-        path.unlink()
-        os.mkfifo(path)
-        with pytest.raises(ArtifactError, match=said):
-            kernel.export(copied) if path != copied else loading.load(copied)
+def test_pipe_is_refused_and_not_read(tmp_path):
+    os.mkfifo(tmp_path / "mask.so")
+    with pytest.raises(ArtifactError, match=r"mask\.so is not a regular file"):
+        loading.load(tmp_path / "mask.so")
 
 
 def test_file_beyond_memory_is_named(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 import tvm_ffi
 
 from te_select import ArgumentError, Workload
-from te_select.runtime.call import jax_memory
 from tests.support.hand_made import HandMade
 from tests.support.runtime_standin import kernel
 
@@ -100,10 +99,3 @@ def test_jax_array_is_no_output_though_tvm_ffi_wraps_it(wrap, others):
     with pytest.raises(ArgumentError, match="out is a JAX array, which is immutable"):
         kernel(W)(*inputs, out=wrap(array))
     assert array.tolist() == list(range(8))
-
-
-def test_only_memory_of_jax_is_taken_for_it():
-    jnp = pytest.importorskip("jax.numpy")
-    assert jax_memory.holds(tvm_ffi.from_dlpack(jnp.zeros(3)))
-    assert not jax_memory.holds(tvm_ffi.from_dlpack(np.zeros(3)))
-    assert not jax_memory.holds(Raw().tensor)

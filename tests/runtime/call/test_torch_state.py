@@ -112,14 +112,6 @@ def test_torch_watches_gradients_tangents_and_traces():
     assert seen == [True]
 
 
-def test_version_of_out_is_counted():
-    out = torch.empty(8)
-    before = out._version
-    kernel(W)(*operands(), out=out)
-    kernel(W)(operands()[0].numpy(), *operands()[1:], out=out)
-    assert out._version == before + 2
-
-
 def test_masked_array_is_refused_with_what_to_use():
     masked = np.ma.masked_array(np.ones(8, "f4"), mask=[True] * 8)
     cond, then = np.ones(8, bool), np.ones(8, "f4")
