@@ -59,14 +59,6 @@ def test_memory_of_the_cpu_is_refused_and_not_touched(library, which):
         assert fake.fake_launches() == 0
 
 
-def test_two_devices_are_refused(library):
-    with fake_driver(90, 90):
-        cond, then, else_, out = (on_device(a, device=k % 2) for k, a in enumerate(arrays()))
-        status, message = call(library, cond, then, else_, out)
-        assert status == INVALID
-        assert message == "cond is on CUDA device 0 and out on 1; expected one device"
-
-
 def test_no_element_needs_no_driver(library):
     with fake_driver():
         assert call(library, None, None, None, None, sizes=(0,))[0] == INVALID  # else_
