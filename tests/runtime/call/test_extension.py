@@ -66,24 +66,18 @@ def wait_until_nothing_is_kept() -> None:
     assert not extension.bytes_kept()
 
 
-def test_memory_of_a_dead_result_is_that_of_the_next(operands):
-    first = where(*operands)
+@pytest.mark.parametrize("select", [where, "kernel"])
+def test_memory_of_a_dead_result_is_that_of_the_next(operands, select):
+    if select == "kernel":
+        select = kernel(Workload((LARGE,), (LARGE,), (), "float32"))
+    first = select(*operands)
     expected, place = first.tobytes(), address(first)
     assert not extension.bytes_kept()
     del first
     assert extension.bytes_kept() >= 4 * LARGE
-    again = where(*operands)
+    again = select(*operands)
     assert address(again) == place and not extension.bytes_kept()
     assert again.tobytes() == expected
-
-
-@pytest.mark.parametrize("number", [np.float32(-1), np.array(-1, "f4")])
-def test_kernels_take_it_too(operands, number):
-    k = kernel(Workload((LARGE,), (LARGE,), (), "float32"))
-    first = k(*operands[:2], number)
-    place = address(first)
-    del first
-    assert address(k(*operands[:2], number)) == place
 
 
 def test_smaller_blocks_are_the_c_librarys(operands):
@@ -123,33 +117,6 @@ def test_no_more_is_kept_than_the_limit(operands):
     assert [address(each) for each in newest] == places[:1:-1]
 
 
-@pytest.mark.parametrize(
-    "hold",
-    [
-        lambda array: array[5:],
-        memoryview,
-        np.from_dlpack,
-        lambda array: np.asarray(_Interface(array)),
-        lambda array: array.T.view("u1"),
-    ],
-    ids=["slice", "memoryview", "dlpack", "interface", "view"],
-)
-def test_memory_that_is_still_seen_is_not_given_away(operands, hold):
-    first = where(*operands)
-    place, held = address(first), hold(first)
-    del first
-    assert not extension.bytes_kept()
-    before = bytes(np.asarray(held)[:1000])
-    assert address(where(operands[0], 7, operands[1])) != place
-    assert bytes(np.asarray(held)[:1000]) == before
-
-
-class _Interface:
-    def __init__(self, array):
-        self.array = array
-        self.__array_interface__ = array.__array_interface__
-
-
 @pytest.mark.parametrize("elements", [10, LARGE + 1, 3 * LARGE])
 def test_result_may_be_resized(operands, elements):
     result = where(*operands)
@@ -172,14 +139,6 @@ def test_thread_keeps_its_mask_of_signals_when_a_result_dies():
     assert said == "True\n"
 
 
-def test_result_may_die_in_another_thread(operands):
-    results = [where(*operands)]
-    place = address(results[0])
-    with ThreadPoolExecutor(1) as another:
-        another.submit(results.clear).result()
-    assert address(where(*operands)) == place
-
-
 def test_threads_never_share_a_result(operands):
     cond, x, _ = operands
     wrong = []
@@ -200,49 +159,22 @@ def test_threads_never_share_a_result(operands):
 @needs_forks
 def test_forked_child_keeps_nothing_of_its_parent():
     said = python("""
-        import os, sys, time
-        cond = np.arange(LARGE) % 2 == 0
-        where(cond, 1.0, np.zeros(LARGE))
+        import os, time
+        cond, x = np.arange(LARGE) % 2 == 0, np.zeros(LARGE)
+        where(cond, 1.0, x)
         kept = extension.bytes_kept()
         child = os.fork()
         if not child:
             assert extension.bytes_kept() == 0
-            for _ in range(2):
-                assert (where(cond, 1.0, np.zeros(LARGE)) == cond).all()
+            assert (where(cond, 1.0, x) == cond).all()
             assert extension.bytes_kept() > 0
             end = time.monotonic() + SECONDS
             while extension.bytes_kept() and time.monotonic() < end:
                 time.sleep(0.05)
-            assert extension.bytes_kept() == 0  # its own thread gives it back
-            os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert kept > LARGE
-        print("done")
+            os._exit(extension.bytes_kept() != 0)  # its own thread gives it back
+        print(os.waitpid(child, 0)[1], kept > LARGE)
         """)
-    assert said == "done\n"
-
-
-def test_resident_memory_falls_after_del():
-    said = python(
-        f"""
-        import time
-        def resident():
-            return int(open("/proc/self/statm").read().split()[1]) * 4096
-        cond, x = np.zeros(4 * LARGE, bool), np.ones(4 * LARGE, "f4")
-        where(cond[:LARGE], x[:LARGE], x[:LARGE])
-        time.sleep(2)
-        before = resident()
-        result = where(cond, x, x)
-        assert resident() - before > 15 * LARGE
-        del result
-        end = time.monotonic() + {SECONDS}
-        while resident() - before > LARGE and time.monotonic() < end:
-            time.sleep(0.05)
-        print(resident() - before < LARGE)
-        """,
-        TE_SELECT_KEEP_MEMORY="1000",
-    )
-    assert said == "True\n"
+    assert said == "0 True\n"
 
 
 def test_memory_is_counted_by_tracemalloc(operands):
@@ -280,7 +212,7 @@ def test_nothing_is_kept_where_addresses_are_limited():
 
 
 @needs_limits
-@pytest.mark.parametrize("elements", ["LARGE // 2", "3 * LARGE", "12 * LARGE"])
+@pytest.mark.parametrize("elements", ["LARGE // 2", "12 * LARGE"])
 def test_what_is_kept_helps_before_a_memory_error(elements):
     said = python(
         f"""
@@ -293,15 +225,13 @@ def test_what_is_kept_helps_before_a_memory_error(elements):
         assert extension.bytes_kept() > 60 * LARGE
         now = int(open("/proc/self/statm").read().split()[0]) * 4096
         resource.setrlimit(resource.RLIMIT_AS, (now + LARGE, -1))
-        result = where(cond, x, 2)  # it fits only in the place of what is kept
-        assert result[0] == result[-1] == 2 and extension.bytes_kept() == 0
-        results = []
+        results = [where(cond, x, 2)]  # it fits only in the place of what is kept
+        assert results[0][-1] == 2 and extension.bytes_kept() == 0
         try:
             while True:
                 results.append(where(cond, x, 2))
         except MemoryError:
             print("MemoryError")
-        assert (where(cond[:5], x[:5], 3) == 3).all()
         """,
         TE_SELECT_KEEP_MEMORY="600",
     )
@@ -310,33 +240,21 @@ def test_what_is_kept_helps_before_a_memory_error(elements):
 
 HANDLER = """
 import ctypes
-class Functions(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("ctx", "malloc", "calloc", "realloc", "free")]
-class Handler(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char * 127), ("version", ctypes.c_uint8),
-                ("functions", Functions)]
-libc, taken = ctypes.CDLL(None), []
-libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-libc.free.argtypes = [ctypes.c_void_p]
-def malloc(_, size):
-    taken.append(size)
-    return libc.malloc(size)
-pointers = [
-    ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(malloc),
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(
-        lambda _, address, size: libc.free(address)),
-]
-new, free = (ctypes.cast(each, ctypes.c_void_p).value for each in pointers)
-handler = Handler(b"users", 1, Functions(None, new, None, None, free))
+from numpy._core.multiarray import get_handler_name
 api = ctypes.pythonapi
 api.PyCapsule_GetPointer.restype = ctypes.c_void_p
 api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 api.PyCapsule_New.restype = ctypes.py_object
 api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 table = api.PyCapsule_GetPointer(np._core._multiarray_umath._ARRAY_API, None)
-set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(
-    ctypes.c_void_p.from_address(table + 304 * 8).value)
-capsule = api.PyCapsule_New(ctypes.addressof(handler), b"mem_handler", None)
+def of_table(place, *takes):
+    function = ctypes.c_void_p.from_address(table + place * 8).value
+    return ctypes.PYFUNCTYPE(ctypes.py_object, *takes)(function)
+set_handler, get_handler = of_table(304, ctypes.py_object), of_table(305)
+own = ctypes.create_string_buffer(  # the functions of NumPy's own, by another name
+    ctypes.string_at(api.PyCapsule_GetPointer(get_handler(), b"mem_handler"), 168))
+own[:6] = b"users" + bytes(1)
+capsule = api.PyCapsule_New(ctypes.addressof(own), b"mem_handler", None)
 """
 
 
@@ -344,14 +262,11 @@ def test_handler_of_the_user_wins_and_is_in_effect_afterwards():
     said = python(
         HANDLER
         + textwrap.dedent("""
-        from numpy._core.multiarray import get_handler_name
         cond, x = np.zeros(LARGE, bool), np.ones(LARGE, "f4")
         assert get_handler_name(where(cond, x, x)) == "te_select"
         assert get_handler_name() == "default_allocator"
         default = set_handler(capsule)
-        assert get_handler_name(where(cond, x, x)) == "users"
-        assert max(taken) == 4 * LARGE
-        assert get_handler_name() == "users"
+        assert get_handler_name(where(cond, x, x)) == get_handler_name() == "users"
         set_handler(default)
         assert get_handler_name(where(cond, x, x)) == "te_select"
         print("done")
@@ -387,35 +302,22 @@ def test_kept_pages_are_the_systems_if_it_is_short_of_memory(operands):
     assert lazily_freed() - before < LARGE and again[1] == -1
 
 
-def test_nothing_is_kept_if_the_system_counts_what_is_unused(monkeypatch, tmp_path):
+@pytest.mark.parametrize(("told", "most"), [(None, 400), ("0\n", 400), ("2\n", 0)])
+def test_nothing_is_kept_if_the_system_counts_what_is_unused(monkeypatch, tmp_path, told, most):
     monkeypatch.delenv(module.VARIABLE, raising=False)
-    told = tmp_path / "overcommit_memory"
-    monkeypatch.setattr(module, "_OVERCOMMIT", told)
-    assert module.most_kept() == 400 << 20
-    for text, expected in (("0\n", 400 << 20), ("1\n", 400 << 20), ("2\n", 0)):
-        told.write_text(text)
-        assert module.most_kept() == expected
+    monkeypatch.setattr(module, "_OVERCOMMIT", tmp_path / "overcommit_memory")
+    if told:
+        module._OVERCOMMIT.write_text(told)
+    assert module.most_kept() == most << 20
 
 
-def test_import_lives_where_the_system_says_nothing_of_memory():
-    code = """
-        import importlib, os, resource
-        def refused(*_):
-            raise OSError(1, "refused")
-        os.sysconf, resource.getrlimit = lambda _: -1, refused
-        importlib.reload(module)
-        print(module.most_kept() >> 20)
-        """
-    assert python(code, TE_SELECT_KEEP_MEMORY="") == "400\n"
-
-
-@pytest.mark.parametrize("args", [(), (1,), ("1", True), (-1, True)])
+@pytest.mark.parametrize("args", [(1,), ("1", True), (-1, True)])
 def test_wrong_limits_are_refused(args):
     with pytest.raises((TypeError, OverflowError)):
         extension.keep_memory(*args)
 
 
-@pytest.mark.parametrize("args", [(), ((3,),), ([3], np.dtype("f4")), ((3,), "f4"), ((3.0,), "f4")])
+@pytest.mark.parametrize("args", [((3,),), ([3], np.dtype("f4")), ((3,), "f4"), ((3.0,), "f4")])
 def test_wrong_shapes_of_arrays_are_refused(args):
     with pytest.raises(TypeError):
         extension.empty(*args)

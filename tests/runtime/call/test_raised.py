@@ -50,7 +50,7 @@ def forgetful(number, frame):
 HANDLERS = {
     "object": (Handler(), Alarm),
     "method": (Owner().handle, Alarm),
-    "partial": (functools.partial(functools.partial(ordinary)), Alarm),
+    "partial": (functools.partial(forgetful), ValueError),
     "replaced": (replaced, TypeError),
     "replaced, of any arguments": (replaced_of_any_arguments, TypeError),
     "forgetful": (forgetful, ValueError),
