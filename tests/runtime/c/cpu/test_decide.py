@@ -79,9 +79,9 @@ REFUSED = """
     import numpy as np
     from te_select.errors import ArgumentError
     from te_select.runtime.call import loading
-    path, name, *values = sys.argv[1:]
+    path, name, variable, *values = sys.argv[1:]
     for k, value in enumerate(values):
-        os.environ["TE_SELECT_NUM_THREADS"] = value
+        os.environ[variable] = value
         try:
             loading.load(path)
         except ArgumentError as error:
@@ -98,16 +98,20 @@ REFUSED = """
 """
 
 
-def test_thread_count_that_is_no_number_is_refused(parallel):
-    values = ["x", "0", "000", "-3", "+3", "1e3", "3x", " ", "\u0664", "x" * 999]
-    out = run_alone(REFUSED, parallel, loading.load(parallel).workload.name, *values)
+@pytest.mark.parametrize(
+    ("variable", "said", "values"),
+    [
+        ("TE_SELECT_NUM_THREADS", " is '", ["x", "000", "+3", "1e3", "3x", " ", "\u0664"]),
+        ("TE_SELECT_PROFILE", ": '", ["skip=7"]),
+    ],
+)
+def test_variable_that_is_wrong_is_refused_at_load_and_by_calls(parallel, variable, said, values):
+    out = run_alone(REFUSED, parallel, loading.load(parallel).workload.name, variable, *values)
     lines = out.splitlines()
     for value, at_load, calling in zip(values, lines[::2], lines[1::2], strict=True):
-        for said in (at_load, calling):
-            assert "TE_SELECT_NUM_THREADS is '" in said
-            assert "expected a positive whole number" in said
-        if value.isascii():
-            assert f"is '{value[:40]}" in at_load and f"is '{value[:40]}" in calling
+        shown = f"{variable}{said}{value}'" if value.isascii() else f"{variable}{said}"
+        assert shown in at_load and shown in calling
+        assert "expected a" in at_load
 
 
 MOST_THREADS = 256  # as in processors.h
