@@ -73,6 +73,8 @@ int policy_of_helpers(void) {
   return policy_of[1];
 }
 void refuse(int all) { refused = all; }
+void choose(int policy) { policy_of[1] = policy; }
+int policy_of_first(void) { return policy_of[1]; }
 
 /* The caller is on CPU `on`, and may use those of the bits `allowed`. */
 static void place_caller(int on, int allowed) {

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import c_half
 
-NEVER, IN_RUNS, ALWAYS = 0, 1, 2
+IN_RUNS = 1
 WORTH = {1: 4096, 2: 512, 4: 64, 8: 64, 16: 64}  # elements of one value, by the width
 
 
@@ -24,7 +24,7 @@ def half(tmp_path_factory):
     return ctypes.CDLL(str(path))
 
 
-def looks(half, cond, width=4, decision=IN_RUNS, once=True, in_place=False):
+def looks(half, cond, width=4, in_place=False):
     """Ask for an array whose last axis is contiguous."""
     outer = cond.ndim - 1
     extents = (ctypes.c_int64 * outer)(*cond.shape[:-1])
@@ -32,7 +32,7 @@ def looks(half, cond, width=4, decision=IN_RUNS, once=True, in_place=False):
     run = ctypes.c_int64(cond.shape[-1])
     data = ctypes.c_void_p(cond.ctypes.data)
     found = half.looks(
-        decision, data, run, outer, extents, strides, once, ctypes.c_int64(width), in_place
+        IN_RUNS, data, run, outer, extents, strides, True, ctypes.c_int64(width), in_place
     )
     return bool(found)
 
@@ -57,17 +57,6 @@ def test_in_place_runs_of_a_vector_suffice(half, width):
     assert not looks(half, np.arange(1 << 17) % 2 == 0, width, in_place=True)
     sparse = np.random.default_rng(1).random(1 << 19) < 0.01
     assert looks(half, sparse, width, in_place=True) or width == 1
-
-
-@pytest.mark.parametrize(("decision", "expected"), [(NEVER, False), (ALWAYS, True)])
-def test_machine_may_decide_without_a_test(half, decision, expected):
-    for cond in (blocks(1), blocks(4096)):
-        for once in (False, True):
-            assert looks(half, cond, decision=decision, once=once) == expected
-
-
-def test_cond_that_is_read_again_is_not_looked_at(half):
-    assert not looks(half, blocks(4096), once=False)
 
 
 @pytest.mark.parametrize(("uniform", "looked"), [(16, 8), (8, 8), (7, 16), (0, 9)])

@@ -9,7 +9,6 @@ import pytest
 from te_select import Workload
 from te_select.runtime.call import loading
 from tests.support import c_half
-from tests.support.machines import needs_forks, needs_limits
 from tests.support.programs import python
 from tests.support.runtime_standin import build
 
@@ -25,23 +24,6 @@ def run_alone(code, *args, **environment):
     return python(code, *args, env=PATHS, **{"TE_SELECT_NUM_THREADS": "4"} | environment)
 
 
-PARALLEL = """
-    import os, sys, threading
-    import numpy as np
-    from te_select.runtime.call import loading
-    from te_select.runtime.artifact import stored
-    assert "tvm" not in sys.modules
-    k = loading.load(sys.argv[1])
-    shape = (64, 64)
-    cond = np.random.default_rng(0).integers(0, 2, shape).astype(bool)
-    then, else_ = np.ones(shape, "f4"), np.zeros(shape, "f4")
-    threads = lambda: len(os.listdir("/proc/self/task"))
-    before = threads()
-    assert (k(cond, then, else_) == cond).all()
-    print(threads() - before)
-"""
-
-
 SHAPE = (64, 64)
 SQUARE = Workload(SHAPE, SHAPE, SHAPE)
 
@@ -49,29 +31,6 @@ SQUARE = Workload(SHAPE, SHAPE, SHAPE)
 @pytest.fixture(scope="module")
 def parallel(tmp_path_factory):
     return build([SQUARE], tmp_path_factory.mktemp("parallel") / "mask.so", bytes_per_thread=1024)
-
-
-@needs_forks
-def test_libraries_of_a_forked_child_run_serially(parallel, tmp_path):
-    other = Workload((64, 64), (64, 64), (64, 64), "uint8")
-    path = build([other], tmp_path / "other.so", bytes_per_thread=1024)
-    code = f"""{PARALLEL}
-    child = os.fork()
-    if child == 0:
-        import signal
-        signal.alarm(30)
-        from pathlib import Path
-        from te_select.operator.workload import Workload
-        from tests.support.runtime_standin import build
-        other = loading.load(sys.argv[2])
-        right = (other(cond, then.astype("u1"), else_.astype("u1")) == cond).all()
-        w = Workload(shape, shape, shape, "float64")
-        made = loading.load(build([w], Path(sys.argv[3]), bytes_per_thread=1024))
-        right &= (made(cond, then.astype("f8"), else_.astype("f8")) == cond).all()
-        os._exit(0 if right else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    """
-    assert run_alone(code, parallel, path, tmp_path / "made.so").split() == ["3"]
 
 
 REFUSED = """
@@ -112,30 +71,6 @@ def test_variable_that_is_wrong_is_refused_at_load_and_by_calls(parallel, variab
         shown = f"{variable}{said}{value}'" if value.isascii() else f"{variable}{said}"
         assert shown in at_load and shown in calling
         assert "expected a" in at_load
-
-
-MOST_THREADS = 256  # as in processors.h
-
-
-def test_huge_thread_count_starts_no_more_than_256_threads(tmp_path):
-    path = build([SQUARE], tmp_path / "library.so", bytes_per_thread=1)
-    extra = run_alone(PARALLEL, path, TE_SELECT_NUM_THREADS="9" * 30)
-    assert int(extra) == MOST_THREADS - 1
-
-
-@needs_limits
-def test_work_is_done_whole_by_fewer_threads_than_asked(tmp_path):
-    """The system refuses threads if there is no memory for their stacks."""
-    path = build([SQUARE], tmp_path / "library.so", bytes_per_thread=1)
-    limit = """
-    import resource
-    with open("/proc/self/statm") as statm:
-        used = int(statm.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20),) * 2)
-    before = threads()
-"""
-    code = PARALLEL.replace("    before = threads()\n", limit)
-    assert 0 <= int(run_alone(code, path, TE_SELECT_NUM_THREADS="200")) < 60
 
 
 def test_threads_have_equal_tasks_of_256_kb_at_most_65536(tmp_path):

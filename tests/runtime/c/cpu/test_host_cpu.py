@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pytest
 
-from te_select.backends.cpu.link import Level
 from tests.support import cpu_probe
 from tests.support.machines import needs_fences
 from tests.support.programs import python
@@ -55,12 +54,9 @@ CAP = f"{SERIAL},stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fi
         # Stores past the cache begin at the bytes of out that were asked for, or never.
         ("", {"stream_from": 64}, (15, 60, 60, 60), (1, False, False)),
         ("", {"stream_from": 64}, (16, 64, 64, 64), (1, True, False)),
-        ("", {}, (1 << 16, 1 << 18, 1 << 18, 1 << 18), (1, False, False)),
         # Threads are as many as the bytes moved are worth.
         ("", {"bytes_per_thread": 100}, (15, 60, 60, 60), (1, False, False)),  # 195
         ("", {"bytes_per_thread": 100}, (16, 64, 64, 64), (2, False, False)),  # 208
-        ("", {"bytes_per_thread": 100}, (23, 92, 92, 92), (2, False, False)),  # 299
-        ("", {"bytes_per_thread": 100}, (24, 96, 96, 96), (3, False, False)),  # 312
         ("", {"bytes_per_thread": 100}, (1000, 4000, 4000, 4000), (4, False, False)),
         ("bytes_per_thread=6500", OF_MACHINE, (999, 3996, 3996, 3996), (1, False, False)),
         ("bytes_per_thread=6500", OF_MACHINE, (1000, 4000, 4000, 4000), (2, False, False)),
@@ -68,37 +64,21 @@ CAP = f"{SERIAL},stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fi
         ("skip=2", {"bytes_per_thread": 100, "skip": 0}, (1000, 4, 4, 4000), (4, False, False)),
         ("skip=0", {"bytes_per_thread": 100, "skip": 1}, (1000, 4, 4, 4000), (4, False, True)),
         ("skip=0", {"bytes_per_thread": 100, "skip": -1}, (1000, 4, 4, 4000), (4, False, False)),
-        ("skip=1", {"bytes_per_thread": 100, "skip": -1}, (1000, 4, 4, 4000), (4, False, True)),
         ("skip=2", {"bytes_per_thread": 100, "skip": -1}, (1000, 4, 4, 4000), (4, False, True)),
         ("skip=2", {"bytes_per_thread": 100, "skip": -1}, (1, 4, 4, 4), (1, False, False)),
         ("skip=1", REREAD, (1000, 4, 4, 4000), (4, False, False)),
         ("skip=2", REREAD, (1000, 4, 4, 4000), (4, False, True)),
         # The machine decides from where stores pass its caches: by the bytes moved, or of a fill
         # by the bytes written. One value of cond reads one side.
-        (CAP, OF_MACHINE, (99, 396, 396, 396), (1, False, False)),
-        (CAP, OF_MACHINE, (100, 400, 400, 400), (1, True, False)),
-        (CAP, OF_MACHINE, (149, 4, 4, 596), (1, False, False)),
-        (CAP, OF_MACHINE, (150, 4, 4, 600), (1, True, False)),
         (CAP, OF_MACHINE, (1, 500, 500, 798), (1, False, False)),
         (CAP, OF_MACHINE, (1, 500, 500, 799), (1, True, False)),
         (FILLS, OF_MACHINE, (100, 100, 4, 408), (1, False, False)),
         (FILLS, OF_MACHINE, (100, 100, 4, 409), (1, True, False)),
-        ("stream_per_thread=1300,stream_per_l3=0", {"stream_from": -1, "bytes_per_thread": 100},
-         (396, 1584, 1584, 1584), (4, False, False)),
-        ("stream_per_thread=1300,stream_per_l3=0", {"stream_from": -1, "bytes_per_thread": 100},
-         (400, 1600, 1600, 1600), (4, True, False)),
     ],
-)  # fmt: skip
+)
 def test_plan_follows_the_knobs_and_the_machine(probe, monkeypatch, profile, how, bytes_, expected):
     monkeypatch.setenv("TE_SELECT_PROFILE", profile or SERIAL)
     until(probe(**how), expected, *bytes_)
-
-
-def test_every_thread_has_as_many_tasks_of_256_kb(probe):
-    made = probe(bytes_per_thread=100)
-    for n, tasks in {90_000: THREADS, 110_000: 2 * THREADS, 200_000: 3 * THREADS}.items():
-        made.on(tasks, n)  # 1.2, 1.4 and 2.6 MB
-    assert made.seen.ran == 3 * THREADS
 
 
 def test_small_call_after_a_large_one_has_one_thread_again(probe):
@@ -180,7 +160,6 @@ def test_knob_or_machine_says_that_spans_walk_backwards(probe, monkeypatch, knob
         {"bytes_per_thread": 100},
         {"bytes_per_thread": 100, "stream_from": 256, "skip": 1},
         {"bytes_per_thread": -1, "stream_from": -1, "skip": -1, "backwards": -1},
-        {"bytes_per_thread": -1, "stream_from": -1, "skip": -1, "sides": 0},
         {"bytes_per_thread": 100, "skip": -1, "reads_cond_once": False},
     ],
 )
@@ -205,7 +184,7 @@ def test_plan_does_not_read_cond(probe, monkeypatch):
     assert made._plan() == 4
 
 
-@pytest.mark.parametrize("which", range(1, THREADS + 1))
+@pytest.mark.parametrize("which", (1, THREADS))
 def test_failure_of_one_thread_is_that_of_the_call(probe, which):
     made = probe(bytes_per_thread=100)
     made.seen.fails = which
@@ -213,24 +192,9 @@ def test_failure_of_one_thread_is_that_of_the_call(probe, which):
         made.on(THREADS, 1000)
     if made.seen.tasks == THREADS:  # if the call runs alone, only the first task can fail
         assert made.seen.ran == 0x01010101
-    if which == 1:
-        with pytest.raises(RuntimeError, match="the kernel failed"):
-            made(1)
-        assert made.seen.ran == 1
     made.seen.fails = 0
     made(1)
     assert made.seen.tasks == 1
-
-
-def test_library_without_a_level_for_this_cpu_says_why(probe):
-    moon = Level("moon", ("cheese",))
-    made = probe(levels=[moon, Level("far side", ("cheese", "darkness"))])
-    with pytest.raises(RuntimeError, match="compiled for moon, and this CPU lacks cheese"):
-        made(1)
-    assert made.seen.calls == 0
-    lower = probe(levels=[Level("x86-64", ()), moon])
-    lower(1)
-    assert lower.seen.calls == 1
 
 
 def test_nothing_is_called_where_out_has_no_element(probe):

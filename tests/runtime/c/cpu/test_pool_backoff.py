@@ -68,12 +68,7 @@ def test_four_calls_with_little_help_make_the_next_run_alone(pool):
     little, enough = FAIR // 4 - 1, FAIR // 4
     assert [pool.teach(1, little, 0) for _ in range(3)] == [0, 0, 0]
     assert pool.teach(1, enough, 0) == 0
-    assert [pool.teach(1, little, 0) for _ in range(4)] == [0, 0, 0, 2 * MS]
-
-
-def test_cores_that_are_busy_again_are_noticed_again(pool):
-    little = FAIR // 4 - 1
-    for _ in range(3):
+    for _ in range(2):
         assert [pool.teach(1, little, 0) for _ in range(4)] == [0, 0, 0, 2 * MS]
         pool.let_pass(2 * MS)
         assert not pool.are_free()
@@ -101,15 +96,9 @@ def test_cores_are_free_once_three_of_four_helpers_have_come(pool):
     pool.answer()  # two of three
     assert not pool.are_free()
     pool.answer()
+    pool.let_pass(100 * MS)  # the next call may be much later
     assert pool.are_free()
     assert pool.teach(1, FAIR, 0) == 0
-
-
-def test_answer_counts_though_the_next_call_is_much_later(pool):
-    ask(pool)
-    answer(pool)
-    pool.let_pass(100 * MS)
-    assert pool.are_free()
 
 
 def test_helpers_that_come_late_are_asked_again_after_2_ms(pool):
@@ -142,21 +131,21 @@ def test_calls_have_helpers_again_after_256_ms(pool):
     assert 256 <= alone <= 260
 
 
-def test_call_that_found_busy_cores_asks_nobody(pool):
+def test_asked_helpers_stop_nobody_until_cores_are_free(pool):
     ask(pool)
+    assert pool.policy_of_helpers() == os.SCHED_BATCH
     answer(pool)
     assert pool.are_free()
     assert pool.are_free()  # of another thread
     assert (pool.times_asked(), pool.policy_of_helpers()) == (1, os.SCHED_OTHER)
 
 
-def test_asked_helpers_stop_nobody_until_cores_are_free(pool):
-    assert pool.policy_of_helpers() == os.SCHED_OTHER
+def test_policy_that_a_program_chose_is_kept(pool):
+    pool.choose(os.SCHED_IDLE)  # of one thread
     ask(pool)
-    assert pool.policy_of_helpers() == os.SCHED_BATCH
     answer(pool)
     assert pool.are_free()
-    assert pool.policy_of_helpers() == os.SCHED_OTHER
+    assert pool.policy_of_first() == os.SCHED_IDLE
 
 
 def test_policy_that_could_not_be_restored_is_restored_later(pool):
@@ -168,22 +157,15 @@ def test_policy_that_could_not_be_restored_is_restored_later(pool):
         assert pool.policy_of_helpers() == policy
 
 
-def test_helpers_follow_the_cpus_of_each_caller(pool):
-    for on, allowed, left in (
-        (0, 0b11, 0b10),
-        (0, 0b11111111, 0b11111110),
-        (0, 0b10001, 0b10000),
-        (4, 0b10000, 0b10000),  # it has no other CPU: they stay
+def test_helpers_of_a_call_follow_the_cpus_of_its_caller(pool):
+    for on, allowed, threads, left in (
+        (0, 0b11, 3, [0b10, 0b10, 0]),
+        (0, 0b11, 4, [0b10] * 3),
+        (0, 0b10001, 4, [0b10000] * 3),
+        (4, 0b10000, 4, [0b10000] * 3),  # it has no other CPU: they stay
     ):
-        pool.run_apart(on, allowed, 4)
-        assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == [left] * 3
-
-
-def test_only_the_helpers_of_a_call_are_moved(pool):
-    pool.run_apart(0, 0b11, 3)
-    assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == [0b10, 0b10, 0]
-    pool.run_apart(0, 0b11, 4)
-    assert pool.cpus_of(3) == 0b10
+        pool.run_apart(on, allowed, threads)
+        assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == left
 
 
 def test_every_helper_wakes_on_another_cpu_than_the_caller(pool):
@@ -223,6 +205,7 @@ def test_helpers_answer_and_stop_nobody_until_then(answering):
         for k in range(5):
             assert pool.at_hand(3) == 3
             assert policies() == [os.SCHED_OTHER] * 2
+            pool.wrap()
             pool.stall()
             assert pool.at_hand(3) == 1
             assert os.SCHED_BATCH in alone_until_helpers_answer()
@@ -230,32 +213,3 @@ def test_helpers_answer_and_stop_nobody_until_then(answering):
             assert pool.call(3) == 0
     """
     c_half.run(answering, HELPERS, code)
-
-
-def test_helpers_come_when_the_count_of_jobs_begins_anew(answering):
-    code = """
-        for k in range(5):
-            pool.wrap()
-            assert pool.call(3) == 0
-            pool.wrap()
-            pool.stall()
-            alone_until_helpers_answer()
-            assert pool.at_hand(3) == 3
-    """
-    c_half.run(answering, HELPERS, code)
-
-
-def test_policy_that_a_program_chose_is_kept(answering):
-    """Threads inherit it from the thread that starts them."""
-    code = """
-        assert policies() == [os.SCHED_BATCH] * 2
-        pool.stall()
-        assert alone_until_helpers_answer() == {os.SCHED_BATCH}
-        assert policies() == [os.SCHED_BATCH] * 2
-    """
-    c_half.run(
-        answering,
-        HELPERS,
-        code,
-        before="import os\nos.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))\n",
-    )

@@ -18,9 +18,7 @@ THREADS = 4
     "turned",
     [
         lambda a: a,
-        lambda a: a.transpose(2, 0, 1),
         lambda a: a[::-1, :, ::-1],
-        lambda a: a[:, None],
         lambda a: a.transpose(1, 2, 0)[..., ::-1],
     ],
 )
@@ -66,13 +64,10 @@ def test_elements_are_cut_into_the_widest_parts_that_there_are(alone, width, par
     ("cond", "x", "y", "number"),
     [
         ((50, 1), (50, 3), (50, 3), 9),
-        ((50, 3), (50, 1), (50, 3), 3),
         ((50, 3), (50, 3), (50, 1), 1),
         ((50, 3), (50, 3), (1, 3), 2),
         ((1, 3), (50, 3), (50, 1), 19),
-        ((50, 1), (1, 3), (1, 3), 17),
         ((50, 1), (50, 3), (1, 1), 11),  # of a single value, a row is made
-        ((50, 1), (1, 1), (1, 3), 17),
     ],
 )
 def test_short_rows_are_done_many_at_a_time(alone, cond, x, y, number):
@@ -94,15 +89,12 @@ def test_runs_do_the_work_of_a_missing_kernel_of_rows_once(alone):
     ("cond", "x", "y"),
     [
         ((9, 30), (9, 30), (9, 30)),
-        ((9, 30), (9, 30), ()),
-        ((), (), (9, 30)),
         ((9, 1), (9, 30), (30,)),
         ((9, 1), (9, 30), (9, 30)),
-        ((9, 30), (), (30,)),
         ((2, 9, 1), (1, 9, 30), (2, 1, 30)),
     ],
 )
-@pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
+@pytest.mark.parametrize("dtype", ["u1", "c16"])
 def test_result_names_the_kernel_that_was_asked(alone, cond, x, y, dtype):
     inputs = mask(*cond), bits(*x, dtype=dtype), bits(*y, dtype=dtype)
     out = np.zeros(np.broadcast_shapes(cond, x, y), dtype)
@@ -173,42 +165,32 @@ def test_operand_not_contiguous_along_rows_is_copied_by_tiles(alone):
     assert kernels(asked) == [("w4 cte", 1, 4096), ("w4 cte", 1, 1904)]
 
 
-@pytest.mark.parametrize("dtype", ["u1", "f8", "c16"])
-def test_tile_has_16_kb_whatever_the_width(alone, dtype):
+@pytest.mark.parametrize(("dtype", "rows"), [("u1", 2), ("f8", 2), ("c16", 2), ("f4", 64)])
+def test_tile_has_16_rows_of_1_kb_whatever_the_width(alone, dtype, rows):
+    """Also of rows of 64 KB, which are done one by one if they need no copies."""
     width = np.dtype(dtype).itemsize
     columns = KB // width
-    turned = bits(2 * columns, 32, dtype=dtype).T
-    asked = alone.asked(mask(32, 2 * columns), turned, bits(32, 2 * columns, dtype=dtype))
-    assert kernels(asked) == [(f"w{width} cte", 1, columns)] and len(asked) == 2 * 32
-
-
-def test_tile_of_rows_of_64_kb_has_16_of_them_too(alone):
-    """Longer rows that need no copies are done one by one."""
-    turned = bits(16 * KB, 16).T
-    asked = alone.asked(mask(16, 16 * KB), turned, bits(16, 16 * KB))
-    assert kernels(asked) == [("w4 cte", 1, 256)] and len(asked) == 16 * 64
+    turned = bits(rows * columns, 32, dtype=dtype).T
+    given = mask(32, rows * columns), turned, bits(32, rows * columns, dtype=dtype)
+    asked = alone.asked(*given)
+    assert kernels(asked) == [(f"w{width} cte", 1, columns)] and len(asked) == rows * 32
+    assert [asked[16 * k].data[1] == asked[0].data[1] for k in range(3)] == [True] * 3
 
 
 # ---- threads ------------------------------------------------------------------------------------
 
 
 def test_call_has_as_many_threads_as_its_bytes_are_worth(where):
-    """13 bytes an element; 9 if else is a single value, and 5 bytes for all of cond if that is."""
+    """13 bytes an element; 5 bytes for all of cond, and one side, if that is a single value."""
     made = where(bytes_per_thread=13 * KB)
-    for elements, threads in {1: 0, 2047: 0, 2048: 2, 3071: 2, 3072: 3, 99_999: THREADS}.items():
+    for elements, threads in {2047: 0, 2048: 2, 3071: 2, 3072: 3, 99_999: THREADS}.items():
         made.asked(*operands(elements))
         assert (made["wanted_threads"], made["jobs"]) == (threads, threads > 0)
         assert made["threads_of_job"] == threads or not threads
-    made = where(bytes_per_thread=9 * KB)
-    made.asked(mask(2047), bits(2047), np.float32(1))
-    assert made["jobs"] == 0
-    made.asked(mask(2048), bits(2048), np.float32(1))
-    assert made["wanted_threads"] == 2
     made = where(bytes_per_thread=8 * KB)
-    made.asked(True, bits(2047), bits(2047))  # one side only, and cond
-    assert made["jobs"] == 0
-    made.asked(True, bits(2048), bits(2048))
-    assert made["wanted_threads"] == 2
+    for elements, threads in ((2047, 0), (2048, 2)):
+        made.asked(True, bits(elements), bits(elements))
+        assert made["wanted_threads"] == threads
 
 
 def test_call_that_gets_one_thread_is_given_to_nobody(where):
@@ -268,7 +250,7 @@ def test_no_more_tasks_than_pieces(where):
 def test_failure_of_a_kernel_is_that_of_the_call(where):
     made = where(bytes_per_thread=KB)
     given = (*operands(300_000), np.zeros(300_000, "f4"))
-    for which in (1, 7, 16):
+    for which in (1, 16):
         made["fails"] = which
         assert made.select(*given) == FAILED
         assert len(made.notes()) == 16

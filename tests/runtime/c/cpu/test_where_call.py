@@ -1,9 +1,7 @@
 """The shape and the strides of a call follow from those of its operands, as in NumPy."""
 
 import ctypes
-import random
 
-import numpy as np
 import pytest
 
 from tests.support import c_half
@@ -47,31 +45,6 @@ def joined(half, *views):
     return half.te_select_join(ctypes.byref(call), (View * 3)(*views)), call
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_any_shapes_join_as_numpy_says(half, seed):
-    draw = random.Random(seed)
-    for _ in range(300):
-        full = [draw.choice((0, 1, 2, 3)) for _ in range(draw.randrange(5))]
-        shapes = []
-        for _ in range(3):
-            kept = full[draw.randrange(len(full) + 1) :] if draw.random() < 0.5 else full
-            shapes.append(tuple(draw.choice((n, n, n, 1, 2)) for n in kept))
-        elements, call = joined(half, *map(view, shapes))
-        try:
-            expected = np.broadcast_shapes(*shapes)
-        except ValueError:
-            assert elements == REFUSED, shapes
-            continue
-        assert tuple(call.shape[: call.ndim]) == expected, shapes
-        assert elements == np.prod(expected, dtype=int)
-        for number, shape in enumerate(shapes):
-            item = np.dtype("?" if number == 0 else "f4")
-            strides = np.broadcast_to(np.empty(shape, item), expected).strides
-            for axis, extent in enumerate(expected):
-                if extent > 1 and elements:
-                    assert call.strides[number][axis] == strides[axis], (shapes, number)
-
-
 def test_strides_are_those_of_the_operand_and_0_where_it_stays(half):
     given = view((2, 1, 5), (999, 888, -16)), view((3, 1), (7, 777)), view(())
     elements, call = joined(half, *given)
@@ -110,23 +83,3 @@ def test_operands_of_64_axes_are_joined(half):
 def test_operand_without_elements_joins_whatever_its_other_axes(half):
     elements, call = joined(half, view((2**40, 0)), view((1, 1)), view(()))
     assert (elements, list(call.shape[: call.ndim])) == (0, [2**40, 0])
-
-
-@pytest.mark.parametrize(
-    ("out", "fits"),
-    [
-        ((2, 3), True),
-        ((1, 3), False),
-        ((2, 1), False),
-        ((3,), False),
-        ((1, 2, 3), False),
-        ((2, 4), False),
-        ((), False),
-    ],
-)
-def test_out_must_have_the_very_shape(half, out, fits):
-    _, call = joined(half, view((2, 1)), view((1, 3)), view(()))
-    given = view(out, (99, -8, 7)[: len(out)])
-    assert half.te_select_join_out(ctypes.byref(call), ctypes.byref(given)) == fits
-    if fits:
-        assert list(call.strides[3][:2]) == [99, -8]
