@@ -5,7 +5,6 @@ import itertools
 import os
 import subprocess
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -69,10 +68,6 @@ class Probe:
     ----------
     folder
         Where `build` has compiled the kernel.
-    levels
-        That the library has code for, which is the same code.
-    sides
-        How many bytes of then and of else there are for each element: 4, or 0 if they are scalars.
     how
         Of `te_select.runtime.call.cpu.decisions.Decisions`.
     """
@@ -80,18 +75,15 @@ class Probe:
     def __init__(
         self,
         folder: Path,
-        levels: Sequence[link.Level] = (link.Level("x86-64", ()),),
-        sides: int = 4,
         **how: int,
     ) -> None:
         # Not the path of another process's library: that would change under its feet.
         path = folder / f"{os.getpid()}-{next(_numbers)}.so"
-        self._sides = sides
-        side = ("b", "a") if sides else ()
-        workload = Workload(("b", "a"), side, side, "float32", "multidirectional")
+        shape = ("b", "a")
+        workload = Workload(shape, shape, shape)
         version = link.Version("te_select_kernel_0", Decisions(**how))
-        entry = link.KernelEntry(workload, (version,) * len(levels))
-        stub = link.stub_source([entry], levels)
+        entry = link.KernelEntry(workload, (version,))
+        stub = link.stub_source([entry], [link.Level("x86-64", ())])
         options = (*link.CPU.options, "-include", str(folder / "counting.h"))
         half = replace(link.CPU, options=options)
         link_stub(stub, [folder / "probe.o"], half, manifest([workload]), path)
@@ -105,10 +97,8 @@ class Probe:
         self.fences = ctypes.c_int64.in_dll(image, "__tvm_ffi_fences")
 
     def __call__(self, b: int, a: int = 1) -> list[np.ndarray]:
-        """A call that moves 13 bytes an element, or 5 and two scalars; 4 of them in out."""
-        side = (b, a) if self._sides else ()
-        shapes = (side, side, (b, a))
-        arrays = [np.ones((b, a), bool), *(np.zeros(shape, "f4") for shape in shapes)]
+        """A call that moves 13 bytes an element, 4 of them in out."""
+        arrays = [np.ones((b, a), bool), *(np.zeros((b, a), "f4") for _ in range(3))]
         self.fences.value = self.seen.ran = 0
         self.call(*arrays)
         return arrays
@@ -116,8 +106,7 @@ class Probe:
     def plan(self, b: int, a: int = 1) -> Plan:
         """What is said of a call beforehand."""
         count = a * b
-        side = self._sides * count or 4
-        return self.plan_of_bytes(count, side, side, 4 * count)
+        return self.plan_of_bytes(count, 4 * count, 4 * count, 4 * count)
 
     def plan_of_bytes(self, cond: int, then: int, else_: int, out: int) -> Plan:
         """What is said of a call with operands of so many bytes."""

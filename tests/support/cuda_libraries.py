@@ -8,6 +8,7 @@ import numpy as np
 
 from te_select.operator.dtypes import element_type, numpy_dtype
 from tests.support import cuda_standin
+from tests.support.hand_made import CUDA, HandMade
 
 STREAM = 0x7000
 
@@ -40,7 +41,8 @@ class Array:
         self.streams.append(stream)
         if self._strides is None:
             return self._memory.__dlpack__()
-        return cuda_standin.Strided(self._memory, self._strides, self.shape).__dlpack__()
+        of_type, at = np.empty(self.shape, self.dtype), self._memory.memory.address
+        return HandMade(of_type, data=at, strides=self._strides, device=CUDA).__dlpack__()
 
 
 class CupyArray(Array):

@@ -189,29 +189,6 @@ def read(array: DeviceArray) -> Any:
     return array.numpy(numpy_dtype(array.element.name))
 
 
-class Strided:
-    """A tensor of no known library, whose strides are what a test wants."""
-
-    def __init__(
-        self, array: DeviceArray, strides: Sequence[int], shape: Sequence[int], offset: int = 0
-    ) -> None:
-        self.array = DeviceArray(array.memory, array.element, tuple(shape), offset)
-        self._strides = (ctypes.c_int64 * len(strides))(*strides)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.array.__dlpack_device__()
-
-    def __dlpack__(self, **options: Any) -> Any:
-        from te_select.runtime.call.cuda import device_array
-
-        before = set(device_array._exported)
-        capsule = self.array.__dlpack__(**options)
-        (made,) = set(device_array._exported) - before
-        tensor = device_array._exported[made][0].tensor
-        tensor.strides = ctypes.cast(self._strides, ctypes.POINTER(ctypes.c_int64))
-        return capsule
-
-
 def data(dtype="float32", shape=SHAPE):
     """Random cond, then and else_."""
     return mask(shape), random(shape, dtype, 1), random(shape, dtype, 2)

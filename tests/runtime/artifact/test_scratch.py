@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import te_select
 from te_select.runtime.artifact import scratch
 from tests.support.machines import OTHER_USER, needs_users
 
@@ -81,23 +80,6 @@ def test_full_tmpdir_is_named_though_python_skips_it(
     with pytest.raises(scratch.NoRoomError, match=f"{other} has no room"):
         scratch.make()
     assert names(full) == names(other) == set()
-
-
-def test_export_without_room_leaves_nothing(tmp_path: Path) -> None:
-    kernel = te_select.compile(te_select.Workload((4,), (4,), (4,)))
-    code = """
-    import te_select
-    kernel = te_select.load(sys.argv[1])
-    limit(1000)
-    try:
-        kernel.export(sys.argv[2])
-    except te_select.ArtifactError as error:
-        print(error)
-    """
-    folder = tmp_path / "build"
-    done = alone(code, kernel.path, folder / "x.so")
-    assert f"x.so cannot be written: File too large (folder {folder})" in done.stdout, done.stderr
-    assert not list(folder.iterdir())
 
 
 def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
