@@ -6,13 +6,13 @@ It is the only such table. The constructors of `te_select.operator.workload.Work
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from te_select.errors import ArgumentError, BroadcastError, DTypeError
-from te_select.operator.broadcast import Shape, format_shape, shown
+from te_select.errors import BroadcastError, DTypeError
+from te_select.operator.broadcast import shown
 from te_select.operator.dtypes import ELEMENT_TYPES, element_type
 
 _FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
@@ -35,16 +35,12 @@ class System:
         The default mode.
     refused
         The element types that it does not take, each with the message.
-    check_shapes
-        Raises `BroadcastError` for shapes of cond, then and else that the rule allows but the
-        system does not.
     """
 
     title: str
     modes: Mapping[str, str]
     mode: str
     refused: Mapping[str, str] = field(default_factory=dict)
-    check_shapes: Callable[[Shape, Shape, Shape], None] = lambda _cond, _then, _else: None
 
     @property
     def has_axis(self) -> bool:
@@ -100,106 +96,39 @@ def onnx_where(opset: int) -> System:
     if opset < _ONNX_BFLOAT16_OPSET:
         older = f"Where of opset {opset}"
         refused |= _refused(older, ["bfloat16"], f"opset {_ONNX_BFLOAT16_OPSET} does")
-    return _one_rule("ONNX Where", refused=refused)
-
-
-def system(op: str) -> System:
-    """Find a system by the name of its operator, such as ``"onnx.Where-16"``.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not known.
-    """
-    if op not in SYSTEMS:
-        raise ArgumentError(f"op {op!r} is not known; expected one of {', '.join(SYSTEMS)}")
-    return SYSTEMS[op]
+    rule = "multidirectional"
+    return System("ONNX Where", {rule: rule}, rule, refused)
 
 
 def _refused(title: str, names: Iterable[str], why: str) -> dict[str, str]:
     return {name: f"{title} does not take {name}; {why}" for name in names}
 
 
-def _all_but(title: str, taken: tuple[str, ...]) -> dict[str, str]:
-    others = (name for name in ELEMENT_TYPES if name not in taken)
-    return _refused(title, others, f"expected one of {', '.join(taken)}")
-
-
-def _one_rule(title: str, rule: str = "multidirectional", **more: Any) -> System:
-    return System(title, {rule: rule}, rule, **more)
-
-
-def _one_rank(cond: Shape, then: Shape, else_: Shape) -> None:
-    """Refuse shapes of different rank: the rule is two-step, but no rank is extended."""
-    if not len(cond) == len(then) == len(else_):
-        raise BroadcastError(
-            f"oneDNN binary_select wants one rank: cond is {format_shape(cond)}, then is "
-            f"{format_shape(then)}, else_ is {format_shape(else_)}"
-        )
-
-
-def _one_shape_or_scalar_cond(cond: Shape, then: Shape, else_: Shape) -> None:
-    if then != else_ or cond not in ((), then):
-        raise BroadcastError(
-            f"jax.lax.select wants then and else of one shape, and cond of that shape or a scalar: "
-            f"cond is {format_shape(cond)}, then is {format_shape(then)}, else_ is "
-            f"{format_shape(else_)}"
-        )
-
-
-# oneDNN Graph specification, operation Select.
-_ONEDNN_GRAPH = System(
-    title="oneDNN Graph Select",
-    modes={"none": "none", "numpy": "numpy"},
-    mode="numpy",
-    refused=_all_but("oneDNN Graph Select", ("float32", "float16", "bfloat16")),
-)
-
-# oneDNN, primitive Binary, algorithm binary_select; cond is its third input.
-_ONEDNN_BINARY = _one_rule(
-    "oneDNN binary_select",
-    "numpy",
-    refused=_all_but(
-        "oneDNN binary_select", ("float32", "float16", "bfloat16", "int32", "int8", "uint8")
-    ),
-    check_shapes=_one_rank,
-)
-
-# OpenVINO operation set, Select-1, and "Broadcast Rules". The document of Select-1 says that cond
-# is broadcast one-way under "numpy". OpenVINO's code differs: shape inference and every reference
-# and CPU kernel merge all three shapes both ways, its tests widen the output by cond, and its ONNX
-# front end relies on that. The table follows the code.
-_OPENVINO = System(
-    title="OpenVINO Select-1",
-    modes={"none": "none", "numpy": "multidirectional", "pdpd": "pdpd"},
-    mode="numpy",
-    refused=_refused("OpenVINO Select-1", _COMPLEX, "it has no complex types"),
-)
-
-SYSTEMS: Mapping[str, System] = MappingProxyType(
-    {
-        "onnx.Where-9": onnx_where(_ONNX_FIRST_OPSET),
-        "onnx.Where-16": onnx_where(_ONNX_BFLOAT16_OPSET),
-        "openvino.Select-1": _OPENVINO,
-        "onednn_graph.Select": _ONEDNN_GRAPH,
-        "onednn.binary_select": _ONEDNN_BINARY,
-        "numpy.where": _one_rule("numpy.where"),
-        "torch.where": _one_rule("torch.where"),
-        "jax.numpy.where": _one_rule("jax.numpy.where"),
-        "jax.lax.select": _one_rule(
-            "jax.lax.select", "numpy", check_shapes=_one_shape_or_scalar_cond
-        ),
-        "tvm.relax.where": _one_rule("tvm.relax.where"),
-        "tinygrad.where": _one_rule("tinygrad.where"),
-    }
-)
-"""The systems by the names of their operators."""
-
+_ONEDNN_TYPES = ("float32", "float16", "bfloat16")
 OPS: Mapping[str, System] = MappingProxyType(
     {
-        "onnx": SYSTEMS["onnx.Where-16"],
-        "openvino": SYSTEMS["openvino.Select-1"],
-        "onednn": SYSTEMS["onednn_graph.Select"],
+        "onnx": onnx_where(_ONNX_BFLOAT16_OPSET),
+        # OpenVINO operation set, Select-1, and "Broadcast Rules". The document of Select-1 says
+        # that cond is broadcast one-way under "numpy". OpenVINO's code differs: shape inference and
+        # every reference and CPU kernel merge all three shapes both ways, its tests widen the
+        # output by cond, and its ONNX front end relies on that. The table follows the code.
+        "openvino": System(
+            title="OpenVINO Select-1",
+            modes={"none": "none", "numpy": "multidirectional", "pdpd": "pdpd"},
+            mode="numpy",
+            refused=_refused("OpenVINO Select-1", _COMPLEX, "it has no complex types"),
+        ),
+        # oneDNN Graph specification, operation Select.
+        "onednn": System(
+            title="oneDNN Graph Select",
+            modes={"none": "none", "numpy": "numpy"},
+            mode="numpy",
+            refused=_refused(
+                "oneDNN Graph Select",
+                (name for name in ELEMENT_TYPES if name not in _ONEDNN_TYPES),
+                f"expected one of {', '.join(_ONEDNN_TYPES)}",
+            ),
+        ),
     }
 )
 """The systems whose models te-select serves, by their short names."""

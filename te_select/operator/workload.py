@@ -230,11 +230,8 @@ class Workload:
         """
         rule = system.rule(auto_broadcast)
         name = system.element_type(dtype)
-        cond = parse_shape(cond_shape, "cond")
-        then = parse_shape(then_shape, "then")
-        else_ = parse_shape(else_shape, "else_")
-        system.check_shapes(cond, then, else_)
-        return cls(cond, then, else_, name, rule, axis if rule == "pdpd" else -1)
+        of_rule = axis if rule == "pdpd" else -1
+        return cls(cond_shape, then_shape, else_shape, name, rule, of_rule)
 
     @property
     def out_shape(self) -> Shape:

@@ -7,17 +7,28 @@ import numpy as np
 import te_select
 from te_select.errors import BroadcastError, SelectError
 from te_select.operator.access import access_pattern
-from te_select.operator.systems import onnx_where, system
+from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.systems import OPS, System, onnx_where
 from te_select.operator.workload import Workload
 from te_select.verify.reference import first_difference, placed
 from tests.corpus.cases import Run
 from tests.corpus.values import literal, operands
 
 MEMORY_LIMIT = 2 << 30  # bytes of operands of one run
-_AS = {  # systems with the rules and the types of one that te-select knows
-    "ngraph.legacy_Select-1": "openvino.Select-1",
-    "openvino.gpu_select_primitive": "openvino.Select-1",
-}
+_BOTH_WAYS = System("where", {"multidirectional": "multidirectional"}, "multidirectional")
+_BINARY = {"float32", "float16", "bfloat16", "int32", "int8", "uint8"}
+_SYSTEMS = {
+    "onnx.Where-9": onnx_where(9),
+    "onnx.Where-16": onnx_where(16),
+    "openvino.Select-1": OPS["openvino"],
+    "ngraph.legacy_Select-1": OPS["openvino"],
+    "openvino.gpu_select_primitive": OPS["openvino"],
+    "onednn_graph.Select": OPS["onednn"],
+    "onednn.binary_select": System(
+        "binary", {"numpy": "numpy"}, "numpy", dict.fromkeys(ELEMENT_TYPES.keys() - _BINARY, "type")
+    ),
+    "jax.lax.select": System("lax", {"numpy": "numpy"}, "numpy"),
+}  # others have NumPy's rule
 
 
 class Result(NamedTuple):
@@ -33,16 +44,24 @@ def workload_of(run):
     """The run's workload under its system's rule, or the error that the rule raises."""
     attrs, op = run.case["attrs"], run.case["op"]
     try:
-        of = onnx_where(attrs["opset"]) if "opset" in attrs else system(_AS.get(op, op))
-        workload = Workload.of_system(
-            of, *(run.instance.shapes[each] for each in ("cond", "then", "else")), run.then_dtype,
-            attrs.get("auto_broadcast", of.mode), attrs.get("axis", -1),
-        )  # fmt: skip
+        of = _SYSTEMS.get(op, _BOTH_WAYS)
+        of = onnx_where(attrs["opset"]) if "opset" in attrs else of
+        shapes = [tuple(run.instance.shapes[each]) for each in ("cond", "then", "else")]
+        _check_shapes(op, *shapes)
+        mode, axis = attrs.get("auto_broadcast", of.mode), attrs.get("axis", -1)
+        workload = Workload.of_system(of, *shapes, run.then_dtype, mode, axis)
         if tuple(attrs.get("dst_shape", workload.out_shape)) != workload.out_shape:
             raise BroadcastError(f"dst is {attrs['dst_shape']}, expected {workload.out_shape}")
     except SelectError as error:
         return error
     return workload
+
+
+def _check_shapes(op, cond, then, else_):
+    """Refuse shapes that a system's rule allows, and the system does not."""
+    odd_ranks = op == "onednn.binary_select" and len({len(cond), len(then), len(else_)}) > 1
+    if odd_ranks or (op == "jax.lax.select" and (then != else_ or cond not in ((), then))):
+        raise BroadcastError(f"{op} takes no such shapes")
 
 
 def check(runs, folder):

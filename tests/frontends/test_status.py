@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from te_select import ModelError
 from te_select.frontends.status import Site, model_node
 from te_select.frontends.tensors import Tensor
-from te_select.operator.systems import OPS, SYSTEMS
+from te_select.operator.systems import OPS, onnx_where
 
 
-def site(system=SYSTEMS["onnx.Where-16"], mode="multidirectional", axis=-1, **of_site):
+def site(system=OPS["onnx"], mode="multidirectional", axis=-1, **of_site):
     return Site("node", "graph#0", "Where-16", "Not", system, mode, axis, **of_site)
 
 
@@ -71,7 +71,7 @@ def test_strings_and_parts_of_bytes_are_refused(dtype):
 
 
 def test_type_that_the_operator_does_not_take_is_refused():
-    node = judged((4,), (4,), (), "bfloat16", site(SYSTEMS["onnx.Where-9"]))
+    node = judged((4,), (4,), (), "bfloat16", site(onnx_where(9)))
     assert node.status == "refused"
     assert "opset 16" in node.reason
 

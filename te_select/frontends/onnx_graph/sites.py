@@ -19,7 +19,7 @@ from te_select.errors import ModelError
 from te_select.frontends.graphs import words
 from te_select.frontends.onnx_graph.nodes import bodies, is_default, operator_of, opset_of, text
 from te_select.frontends.status import Site
-from te_select.operator.systems import system
+from te_select.operator.systems import onnx_where
 
 _FIRST_OPSET = 9
 _WHERE_16 = 16
@@ -130,8 +130,9 @@ def _site(node: NodeProto, place: str, opset: int, shape_names: Container[str]) 
         raise ModelError(
             f"Where at {place} stands in opset {opset}, which has none; expected 9 or above"
         )
-    op = f"Where-{_WHERE_16 if opset >= _WHERE_16 else _FIRST_OPSET}"
-    of, makes_shapes = system(f"onnx.{op}"), node.output[0] in shape_names
+    version = _WHERE_16 if opset >= _WHERE_16 else _FIRST_OPSET
+    of, makes_shapes = onnx_where(version), node.output[0] in shape_names
+    op = f"Where-{version}"
     return Site(text(node.name), place, op, "", of, of.mode, makes_shapes=makes_shapes)
 
 
