@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MethodType
 from typing import Any, Protocol
 
 from te_select.errors import not_installed
@@ -18,39 +19,6 @@ from te_select.numpy_where.tensor_libraries import by_type
 from te_select.operator import family
 from te_select.runtime.call import capture
 from te_select.runtime.call.extension import extension
-
-_DOC = """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
-
-The results are those of ``numpy.where``, bit for bit, with the same type, shape and layout. Kernels
-that are compiled for this CPU do the work. Calls that they do not serve go to ``numpy.where``.
-
-Parameters
-----------
-cond
-    An array of any type; nonzero is true. Without x and y, the result is ``numpy.nonzero(cond)``.
-x, y
-    Arrays or numbers that broadcast with cond, what NumPy makes arrays of, or tensors of torch,
-    JAX, CuPy or dask.
-out
-    The array to write, of the result's type and shape, with any strides; it may be x or y. None
-    for a new one.
-
-Returns
--------
-ndarray
-    out, or a new array. For tensors of another library, a tensor of that library.
-
-Raises
-------
-TypeError
-    If out has another element type, or the element types have no common type.
-ValueError
-    If the shapes do not broadcast, or out has another shape or is read-only.
-
-Notes
------
-``numpy.where``; "NEP 50", for numbers. ``te_select.where.stats()`` says what kernels have served.
-"""
 
 
 @dataclass(frozen=True)
@@ -82,7 +50,41 @@ class Where(Protocol):
     """The type of `te_select.where`."""
 
     def __call__(self, cond: Any, x: Any = ..., y: Any = ..., /, *, out: Any = None) -> Any:
-        """Select; see `te_select.where`."""
+        """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
+
+        The results are those of ``numpy.where``, bit for bit, with the same type, shape and layout.
+        Kernels that are compiled for this CPU do the work. Calls that they do not serve go to
+        ``numpy.where``.
+
+        Parameters
+        ----------
+        cond
+            An array of any type; nonzero is true. Without x and y, the result is
+            ``numpy.nonzero(cond)``.
+        x, y
+            Arrays or numbers that broadcast with cond, what NumPy makes arrays of, or tensors of
+            torch, JAX, CuPy or dask.
+        out
+            The array to write, of the result's type and shape, with any strides; it may be x or y.
+            None for a new one.
+
+        Returns
+        -------
+        ndarray
+            out, or a new array. For tensors of another library, a tensor of that library.
+
+        Raises
+        ------
+        TypeError
+            If out has another element type, or the element types have no common type.
+        ValueError
+            If the shapes do not broadcast, or out has another shape or is read-only.
+
+        Notes
+        -----
+        ``numpy.where``; "NEP 50", for numbers. ``te_select.where.stats()`` says what kernels have
+        served.
+        """
 
     def stats(self) -> Stats:
         """How many calls kernels have served, and how many numpy.where."""
@@ -131,21 +133,16 @@ def _stats() -> Stats:
     return Stats(calls, elements, large, dict(left + Counter(reasons)), kernels)
 
 
-def _signature() -> inspect.Signature:
-    def where(cond: Any, x: Any = ..., y: Any = ..., /, *, out: Any = None) -> Any: ...
-
-    return inspect.signature(where)
-
-
 where: Where = extension.make(
     numpy_fallback, _load_kernels, library.fetch_missing_kernel, by_type, _traced
 )
+_of_call = MethodType(Where.__call__, where)
 for _name, _value in (
     ("__name__", "where"),
     ("__qualname__", "where"),
     ("__module__", "te_select"),
-    ("__doc__", _DOC),
-    ("__signature__", _signature()),
+    ("__doc__", inspect.getdoc(_of_call)),
+    ("__signature__", inspect.signature(_of_call)),
     ("stats", _stats),
     ("build", build),
     ("use", library.use),
