@@ -30,6 +30,7 @@ _REMOVED = {
     },
 }  # in 0.3
 _Kind = TypeVar("_Kind", bound=Exception)
+_warned_of: set[str] = set()
 _BETWEEN = ("te_select", "contextlib")  # packages of frames between a warning and the caller
 
 
@@ -141,11 +142,15 @@ def removed(name: str) -> str | None:
     return f"{name} was removed in 0.3: {_REMOVED[name]}" if name in _REMOVED else None
 
 
-def warn(text: str) -> None:
+def warn(text: str, once: str = "") -> None:
     """Warn at the line that has called te_select, however deep the reason lies.
 
-    Where a filter makes errors of warnings, the text is shown, and the call goes on.
+    Where a filter makes errors of warnings, the text is shown, and the call goes on. Of what has
+    one name in ``once``, only the first warning in a process is given.
     """
+    if once in _warned_of:
+        return
+    _warned_of.update([once] if once else [])
     level, frame = 2, sys._getframe(1)
     while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
         level, frame = level + 1, frame.f_back

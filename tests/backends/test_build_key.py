@@ -5,7 +5,7 @@ import ctypes
 import pytest
 
 import te_select
-from te_select import Workload
+from te_select import Workload, errors
 from te_select.backends import build_key, c_compiler
 from te_select.runtime.artifact import cache
 
@@ -74,6 +74,6 @@ def test_without_a_cache_everything_works(tmp_path, monkeypatch):
     monkeypatch.setenv("TE_SELECT_CACHE_SIZE", "0")
     source = tmp_path / "two.c"
     source.write_text("int two(void) { return 2; }")
-    monkeypatch.setattr(cache, "_warned", False)
+    monkeypatch.setattr(errors, "_warned_of", set())
     with pytest.warns(RuntimeWarning, match="cannot keep what it has built"):
         assert c_compiler.open_library([source]).two() == 2

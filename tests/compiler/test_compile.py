@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import te_select
+from te_select import errors
 from te_select.backends import build_key
 from te_select.compiler import build, compile
 from te_select.errors import ArgumentError, ToolchainError, TuningError
@@ -63,7 +64,7 @@ def folder(tmp_path, monkeypatch):
     path = tmp_path / "cache"
     monkeypatch.setenv(cache.FOLDER, str(path))
     monkeypatch.delenv(cache.SIZE, raising=False)
-    monkeypatch.setattr(cache, "_warned", False)
+    monkeypatch.setattr(errors, "_warned_of", set())
     return path
 
 

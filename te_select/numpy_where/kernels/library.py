@@ -44,7 +44,6 @@ _STACK = 8 << 20  # bytes, as the first thread has; importing TVM in 64 KB ends 
 _lock = threading.RLock()
 _loaded: set[str] = set()  # the parts that are there
 _failed: set[str] = set()  # and those that cannot be had
-_warned = False
 _first: ctypes.CDLL | None = None  # it is given the kernels of all others
 
 
@@ -95,7 +94,8 @@ def fetch(part: str) -> bool:
             _load(image, *_checked(image, part))
         except (SelectError, ImportError) as error:
             _failed.add(part)
-            _warn(f"te_select.where has no kernels, and leaves the work to NumPy: {error}")
+            text = f"te_select.where has no kernels, and leaves the work to NumPy: {error}"
+            warn(text, once="where")
             return False
         return True
 
@@ -205,7 +205,8 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
             image = file.read(_MOST_BYTES)
         manifest, _ = _checked(image, str(PREBUILT))
     except caught(ArtifactError, OSError, EOFError, zlib.error, MemoryError) as error:
-        _warn(f"{PREBUILT} cannot be used, install te-select-runtime again: {error}")
+        text = f"{PREBUILT} cannot be used, install te-select-runtime again: {error}"
+        warn(text, once="where")
         return None
     return image if set(parts) <= set(_held(manifest)) else None
 
@@ -262,11 +263,3 @@ def _newest(part: str, why: Exception) -> bytes:
             if image is not None and part in _held(_checked(image, entry.path.name)[0]):
                 return image
     raise why
-
-
-def _warn(text: str) -> None:
-    """One warning in a process, whatever fails."""
-    global _warned  # noqa: PLW0603 - once in a process
-    if not _warned:
-        _warned = True
-        warn(text)

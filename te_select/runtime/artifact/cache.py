@@ -24,7 +24,6 @@ _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 DIGITS = 24  # of a digest; 96 bits
 _NAME = re.compile(rf"te_select-\w+-[0-9a-f]{{{DIGITS}}}\.so", re.ASCII)  # as `name_of` makes it
 _ADVICE = f"set {FOLDER} to a folder that you may write"
-_warned = False
 
 
 class CacheError(ArtifactError):
@@ -139,13 +138,10 @@ def write(name: str, data: bytes) -> Path:
 
 def keep(name: str, data: bytes) -> None:
     """Write an entry; if that fails, one warning in a process says so."""
-    global _warned  # noqa: PLW0603 - once in a process
     try:
         write(name, data)
     except CacheError as error:
-        if not _warned:
-            _warned = True
-            warn(f"te_select cannot keep what it has built: {error}")
+        warn(f"te_select cannot keep what it has built: {error}", once="cache")
 
 
 def discard(name: str) -> None:

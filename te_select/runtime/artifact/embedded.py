@@ -30,23 +30,18 @@ def assembly(manifest: Manifest) -> str:
     """Assembly of the note that holds a manifest, and of a symbol for where its text begins."""
     text = _unsealed(manifest)
     padded = text + b" " * (-len(text) % 4)
-    lines = [padded[i : i + 64] for i in range(0, len(padded), 64)]
-    octal = "\n".join(
-        '.ascii "' + "".join(f"\\{byte:03o}" for byte in line) + '"' for line in lines
-    )
-    owner = OWNER.decode().replace("\0", "\\000")
     return f"""\
 .section .note.te_select,"a",%note
 .balign 4
 .long {len(OWNER)}
 .long {len(padded)}
 .long {NOTE_TYPE}
-.ascii "{owner}"
+.byte {",".join(map(str, OWNER))}
 .balign 4
 .globl te_select_manifest_text
 .hidden te_select_manifest_text
 te_select_manifest_text:
-{octal}
+.byte {",".join(map(str, padded))}
 .section .note.GNU-stack,"",%progbits
 """
 
@@ -59,11 +54,11 @@ def seal(image: bytes) -> bytes:
     ArtifactError
         If it holds no manifest.
     """
-    return _with_digest(image, _place(image, "the linked library")[0])
+    return _with_digest(image, _place(image, "the linked library")[0])[0]
 
 
-def replace(image: bytes, manifest: Manifest) -> bytes:
-    """The same code with another manifest, which must not be longer than the old one.
+def replace(image: bytes, manifest: Manifest) -> tuple[bytes, str]:
+    """The same code with another manifest, which must not be longer than the old one; its digest.
 
     Raises
     ------
@@ -106,18 +101,12 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
             f"{place} has kernels that were linked into it as an object, as into a model of TVM: "
             "call it as what it is; expected a library as te_select.export makes it"
         )
-    if check and digest != _digest(image, start):
+    if check and digest != _digest(image, start).encode():
         raise ArtifactError(
             f"{place} is not the library that was exported (the SHA-256 differs): it was changed "
             "or cut; export it again"
         )
     return parse(image[start : start + size], f"the manifest in {place}")
-
-
-def digest_of(image: bytes) -> str:
-    """The digest that a sealed library holds."""
-    at = _place(image, "the library")[0] + _DIGEST_AT
-    return image[at : at + len(_UNSEALED)].decode("ascii", "replace")
 
 
 def _unsealed(manifest: Manifest) -> bytes:
@@ -126,17 +115,17 @@ def _unsealed(manifest: Manifest) -> bytes:
     return text.replace(":", ": ", 1).encode()
 
 
-def _with_digest(image: bytes, start: int) -> bytes:
-    at = start + _DIGEST_AT
-    return image[:at] + _digest(image, start) + image[at + len(_UNSEALED) :]
+def _with_digest(image: bytes, start: int) -> tuple[bytes, str]:
+    at, digest = start + _DIGEST_AT, _digest(image, start)
+    return image[:at] + digest.encode() + image[at + len(_UNSEALED) :], digest
 
 
-def _digest(image: bytes, start: int) -> bytes:
+def _digest(image: bytes, start: int) -> str:
     at = start + _DIGEST_AT
     whole = hashlib.sha256(memoryview(image)[:at])
     whole.update(_UNSEALED.encode())
     whole.update(memoryview(image)[at + len(_UNSEALED) :])
-    return whole.hexdigest().encode()
+    return whole.hexdigest()
 
 
 def _place(image: bytes, place: str) -> tuple[int, int]:

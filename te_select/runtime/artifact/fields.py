@@ -60,24 +60,16 @@ class Choice:
     why: str = ""
 
     def to_json(self, before: Choice | None = None) -> dict[str, Any]:
-        """The choice as JSON types; after another choice, only what differs from it.
-
-        A config that differs is ``changes``, the knobs with other values. It is ``config``, the
-        whole, if a knob of the other is missing.
-        """
+        """The choice as JSON types; after another choice, only what differs from it."""
         whole = {"config": dict(self.config), "origin": self.origin, "why": self.why}
-        if before is None:
-            return whole
-        said = {name: value for name, value in whole.items() if value != getattr(before, name)}
-        if "config" in said and self.config.keys() >= before.config.keys():
-            del said["config"]
-            other = before.config.items()
-            said["changes"] = {knob: v for knob, v in self.config.items() if (knob, v) not in other}
-        return said
+        return {k: v for k, v in whole.items() if before is None or v != getattr(before, k)}
 
     @classmethod
     def parse(cls, item: Mapping[str, Any], before: Choice | None = None) -> Choice:
-        """Read a choice; what it does not say is as in the one before it."""
+        """Read a choice; what it does not say is as in the one before it.
+
+        Libraries of 0.2 have ``changes``, the knobs with other values, for some configs.
+        """
         if before is not None:
             changed = {**before.config, **item.get("changes", {})}
             item = {**vars(before), "config": changed, **item}

@@ -195,7 +195,7 @@ def is_manifest(text: bytes) -> bool:
 
 
 def parse(text: bytes, place: str) -> tuple[Manifest, str]:
-    """Read a manifest.
+    """Read a manifest. What it says is taken for true: the digest of its library is checked before.
 
     Parameters
     ----------
@@ -226,19 +226,10 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
         )
     try:
         check(data, _FORM, "it")
-        target, own = data["target"], kinds.kind(data["target"]["kind"])
-        for kind in kinds.KINDS.values():
-            optional = "" if kind is own else "?"
-            for name, form in kind.requirements.items():
-                check(target, {f"{name}{optional}": LINE if form is str else [LINE]}, "target")
-        levels = tuple(target.get("levels", ()))
-        if len(levels) == 1:  # a library of one level has no such field
-            raise ValueError(f"levels is {list(levels)}, expected two or more")
-        kernels = tuple(_parse_kernel(item, levels) for item in data["kernels"])
-        if not kernels:
-            raise ValueError("kernels is empty")
-        if len({record.workload.name for record in kernels}) < len(kernels):
-            raise ValueError("two kernels have one symbol")
+        target = data["target"]
+        for name, form in kinds.kind(target["kind"]).requirements.items():
+            check(target, {name: LINE if form is str else [LINE]}, "target")
+        kernels = tuple(map(_parse_kernel, data["kernels"]))
         records: dict[str, Any] = {
             name: tuple(
                 record(**{each.name: item[each.name] for each in fields(record)})
@@ -246,7 +237,6 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
             )
             for name, (record, _) in _RECORDS.items()
         }
-        _check_served(records["nodes"], kernels)
     except caught(ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
     return Manifest(kernels, target, data["versions"], **records), data["sha256"]
@@ -256,7 +246,6 @@ _CHOICE = {"config": dict, "origin": str, "why": str}
 _LEVEL = {**{f"{name}?": form for name, form in _CHOICE.items()}, "changes?": dict}
 _KERNEL = {
     "workload": dict,
-    "symbol": str,
     **_CHOICE,
     "levels?": {EACH: _LEVEL},
     "c_function?": str,
@@ -277,32 +266,13 @@ _FORM = {
 }
 
 
-def _parse_kernel(item: Mapping[str, Any], levels: tuple[str, ...]) -> KernelRecord:
-    workload, symbol = Workload.from_json(item["workload"]), item["symbol"]
-    if symbol != workload.name:
-        raise ValueError(f"symbol {symbol!r} is not the name of its workload, {workload.name!r}")
-    c_function, names = item.get("c_function", ""), tuple(item.get("names", ()))
-    if c_function not in ("", c_name(workload)):
-        raise ValueError(f"c_function {c_function!r} is not {c_name(workload)!r}")
-    if odd := [name for name in names if not c_function or not is_c_name(name)]:
-        raise ValueError(f"names holds {odd[0]!r}, expected identifiers, of a C function")
-    by_level = item.get("levels", {})
-    if tuple(by_level) != levels[:-1]:
-        raise ValueError(f"{symbol} has the levels {list(by_level)}, expected {list(levels[:-1])}")
+def _parse_kernel(item: Mapping[str, Any]) -> KernelRecord:
+    workload, names = Workload.from_json(item["workload"]), tuple(item.get("names", ()))
+    if odd := [name for name in names if not is_c_name(name)]:
+        raise ValueError(f"names holds {odd[0]!r}, expected identifiers")
     best = before = Choice.parse(item)
-    found = {}
-    for name in by_level:
-        before = found[name] = Choice.parse(by_level[name], before)
-    return KernelRecord(workload, **vars(best), levels=found, c_function=c_function, names=names)
-
-
-def _check_served(nodes: tuple[NodeRecord, ...], kernels: tuple[KernelRecord, ...]) -> None:
-    symbols = {None, family.FUNCTION, *(record.workload.name for record in kernels)}
-    for node in nodes:
-        if node.symbol not in symbols:
-            raise ValueError(
-                f"node {node.place!r} is served by {node.symbol!r}, which is not there"
-            )
-    by_family = any(node.symbol == family.FUNCTION for node in nodes)
-    if by_family and not family.held(record.workload for record in kernels):
-        raise ValueError(f"nodes are served by {family.FUNCTION!r}, whose kernels are not there")
+    levels = {}
+    for name, said in item.get("levels", {}).items():
+        before = levels[name] = Choice.parse(said, before)
+    c_function = c_name(workload) if "c_function" in item else ""
+    return KernelRecord(workload, **vars(best), levels=levels, c_function=c_function, names=names)

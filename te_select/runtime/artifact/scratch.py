@@ -2,12 +2,11 @@
 
 Nothing else has a name like theirs, and their maker holds a lock on them. So one without a lock
 was left behind by a process that was killed. Whoever makes the next one in the same place removes
-it. On a file system without locks, or whose locks do nothing, nothing is removed; nor is what could
-not be locked at another time, which has a longer name.
+it. On a file system without locks, or whose locks do nothing, nothing is removed; nor is what is
+not locked yet, or could not be, which has a longer name.
 
-A folder has room, or an error names the one without room. If an object file cannot be written, LLVM
-ends the process, and a C compiler names a file that nobody knows. So the room is checked before
-they run.
+A folder has room, or an error names the one without room: if an object file cannot be written, LLVM
+ends the process. So the room is checked before it runs.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def folder(room: int = ROOM) -> Iterator[Path]:
 def make(room: int = ROOM) -> Path:
     """Make a temporary folder, as `folder` does, for the caller to `remove`."""
     try:
-        made = make_within(_parent())
+        made = make_within(Path(tempfile.gettempdir()))
     except caught(OSError) as error:  # the error's text lists the folders that Python has tried
         where = "" if error.filename is None else f": {error.filename}"
         raise NoRoomError(
@@ -93,19 +92,13 @@ def make(room: int = ROOM) -> Path:
 
 def make_within(parent: Path) -> Path:
     """Make a hidden folder in another one, for the caller to `remove`; it may raise OSError."""
-    while True:
-        made = parent.joinpath(f"{_PREFIX}{secrets.token_hex(8)}")
-        made.mkdir(0o700)
-        with suppress(FileNotFoundError):  # removed as left behind, before it was opened
-            handle = _open(made)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            except caught(OSError):  # no locks here, or too many
-                with suppress(OSError):
-                    made = made.rename(f"{made}-unlocked")
-            if files.is_there(made):  # nobody has removed it before it was locked
-                break
-            os.close(handle)
+    # With this name, nobody removes it before it is locked.
+    made = parent.joinpath(f"{_PREFIX}{secrets.token_hex(8)}-unlocked")
+    made.mkdir(0o700)
+    handle = _open(made)
+    with suppress(OSError):  # no locks here, or too many
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        made = made.rename(str(made).removesuffix("-unlocked"))
     _held[made] = handle, os.getpid()
     with suppress(OSError):
         _clear(parent, made)
@@ -120,14 +113,6 @@ def remove(made: Path) -> None:
             shutil.rmtree(made)
         del _held[made]
         os.close(handle)
-
-
-def _parent() -> Path:
-    """Where temporary files go: to ``TMPDIR`` even if it is full, as a C compiler uses it then."""
-    wanted = os.environ.get("TMPDIR", "")
-    if wanted and Path(wanted).is_dir() and os.access(wanted, os.W_OK | os.X_OK):
-        return Path(wanted).absolute()
-    return Path(tempfile.gettempdir())
 
 
 def _open(path: Path) -> int:

@@ -45,8 +45,8 @@ class Stored:
 
     def alone(self, manifest: Manifest) -> Stored:
         """The same code with another manifest, of some of its kernels, inside."""
-        image = embedded.replace(self.image, manifest)
-        return Stored(image, manifest, embedded.digest_of(image))
+        image, sha256 = embedded.replace(self.image, manifest)
+        return Stored(image, manifest, sha256)
 
 
 def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
@@ -201,8 +201,6 @@ def _derived(stored: Stored, path: Path) -> dict[Path, bytes | None]:
 
 def _check_replaceable(path: Path) -> None:
     """Refuse to replace what no export has written."""
-    if files.is_folder(path):
-        raise ArtifactError(f"{path} cannot be written: it is a folder")
     if files.is_there(path) and not _is_ours(path):
         what, _ = _BESIDE[path.suffix]
         raise ArtifactError(
@@ -220,19 +218,12 @@ def _is_ours(path: Path) -> bool:
         return False
 
 
-def _is_archive(data: bytes) -> bool:
-    """Whether a file is a static library that te-select has written: by the name in it."""
-    return data.startswith(b"!<arch>\n") and f"{MEMBER}/ ".encode() in data
-
-
-def _is_object(data: bytes) -> bool:
-    """Whether an object file is one that te-select has written: it holds a manifest."""
-    return data.startswith(b"\x7fELF") and embedded.OWNER in data
-
-
 _BESIDE: dict[str, tuple[str, Callable[[bytes], bool]]] = {
     ".json": ("manifest", is_manifest),
     ".h": ("header", header.is_header),
-    ARCHIVE: ("static library", _is_archive),
-    OBJECT: ("object file", _is_object),
+    ARCHIVE: (
+        "static library",
+        lambda data: data.startswith(b"!<arch>\n") and f"{MEMBER}/ ".encode() in data,
+    ),
+    OBJECT: ("object file", lambda data: data.startswith(b"\x7fELF") and embedded.OWNER in data),
 }

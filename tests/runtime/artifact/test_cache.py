@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from te_select import errors
 from te_select.runtime.artifact import cache
 
 
@@ -129,7 +130,7 @@ def test_files_of_others_are_never_counted_nor_removed(folder, tmp_path, monkeyp
 
 def test_warning_of_a_bad_cache_names_caller_and_variable(folder, monkeypatch):
     folder.write_text("a file")
-    monkeypatch.setattr(cache, "_warned", False)
+    monkeypatch.setattr(errors, "_warned_of", set())
     with pytest.warns(RuntimeWarning, match=r"cannot keep .* TE_SELECT_CACHE_DIR") as caught:
         cache.keep(named("a"), b"code")
     assert caught[0].filename == __file__

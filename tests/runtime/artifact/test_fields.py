@@ -34,9 +34,9 @@ def test_what_is_said_of_a_choice_after_another_is_read_again(choice):
 
 def test_only_what_differs_is_said():
     assert BEST.to_json(BEST) == {}
-    assert Choice({"lanes": 4, "leaf": 0}, "tuned:x", "measured").to_json(BEST) == {
-        "changes": {"lanes": 4}
-    }
+    other = Choice({"lanes": 4, "leaf": 0}, "tuned:x", "measured")
+    assert other.to_json(BEST) == {"config": {"lanes": 4, "leaf": 0}}
+    assert Choice.parse({"changes": {"lanes": 4}}, BEST) == other  # as 0.2 wrote it
 
 
 @pytest.mark.parametrize("item", [{"config": 3}, {"changes": 3}, {"origin": None}, {"why": 1}])

@@ -1,11 +1,9 @@
 """Temporary folders: those without room are named, and those of killed processes go."""
 
-import errno
 import fcntl
 import os
 import subprocess
 import sys
-import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -60,26 +58,6 @@ def test_no_room_for_temporary_files_names_their_folder(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_full_tmpdir_is_named_though_python_skips_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A C compiler does not pass it over, and names a file that nobody knows."""
-    full, other = tmp_path / "full", tmp_path / "other"
-    full.mkdir()
-    other.mkdir()
-    monkeypatch.setenv("TMPDIR", str(full))
-    monkeypatch.setattr(tempfile, "tempdir", str(other))
-
-    def without_room(*_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "posix_fallocate", without_room)
-    with pytest.raises(scratch.NoRoomError, match=f"{full} has no room for 1024 KiB .* set TMPDIR"):
-        scratch.make()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
-    with pytest.raises(scratch.NoRoomError, match=f"{other} has no room"):
-        scratch.make()
-    assert names(full) == names(other) == set()
 
 
 def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
@@ -230,24 +208,18 @@ def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
     assert names(tmp_path) == {LEFT}
 
 
-@pytest.mark.parametrize("before", ["open", "flock"])
-def test_what_is_removed_as_it_is_made_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
+def test_what_is_being_made_is_removed_by_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process may look between making and locking."""
-    taken: list[str] = []
-    module: Any = os if before == "open" else fcntl
-    function = getattr(module, before)
+    flock = fcntl.flock
 
-    def taken_at_once(*arguments: object) -> object:
-        if len(taken) < 3:
-            (left,) = tmp_path.iterdir()
-            taken.append(left.name)
-            left.rmdir()
-        return function(*arguments)
+    def looking(handle: int, how: int) -> None:
+        monkeypatch.undo()
+        clear(tmp_path)
+        flock(handle, how)
 
-    monkeypatch.setattr(module, before, taken_at_once)
+    monkeypatch.setattr(fcntl, "flock", looking)
     made = scratch.make_within(tmp_path)
-    monkeypatch.undo()
-    assert made.exists() and made.name not in taken and len({*taken}) == 3
+    assert names(tmp_path) == {made.name}
     scratch.remove(made)

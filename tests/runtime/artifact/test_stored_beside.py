@@ -74,7 +74,7 @@ def test_file_that_no_export_has_written_is_not_replaced(with_c, tmp_path, endin
 @pytest.mark.parametrize("ending", [".so", ".h", ".a", ".json"])
 def test_folder_of_such_a_name_is_refused(with_c, tmp_path, ending):
     (tmp_path / f"mask{ending}").mkdir()
-    with pytest.raises(ArtifactError, match=rf"mask\{ending} cannot be written: it is a folder"):
+    with pytest.raises(ArtifactError, match=rf"mask\{ending} (cannot be written: it is a|is no )"):
         stored.write(with_c, tmp_path / "mask.so")
     assert listed(tmp_path) == [f"mask{ending}"]
 
