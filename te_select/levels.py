@@ -21,8 +21,6 @@ class Level:
     ----------
     name
         As targets name it; LLVM's name of it on x86-64.
-    register_bytes
-        Bytes of the widest vector registers that can select byte by byte.
     vector_bytes, in_flight
         What spans take by default: bytes of a vector, and vectors in flight.
     features
@@ -37,7 +35,6 @@ class Level:
     """
 
     name: str
-    register_bytes: int
     vector_bytes: int
     in_flight: int
     features: Mapping[str, str] = field(default_factory=dict)
@@ -53,10 +50,9 @@ def spelt(names: str) -> dict[str, str]:
 
 
 LEVELS = (
-    Level("x86-64", register_bytes=16, vector_bytes=16, in_flight=4),
+    Level("x86-64", vector_bytes=16, in_flight=4),
     Level(
         "x86-64-v2",
-        register_bytes=16,
         vector_bytes=16,
         in_flight=4,
         features=spelt("sse3=pni ssse3 sse4.1=sse4_1 sse4.2=sse4_2 popcnt"),
@@ -66,7 +62,6 @@ LEVELS = (
     # figures are of the suite on Emerald Rapids.
     Level(
         "x86-64-v3",
-        register_bytes=32,
         vector_bytes=64,
         in_flight=4,
         features=spelt("avx avx2 bmi=bmi1 bmi2 fma f16c lzcnt=abm movbe"),
@@ -74,7 +69,6 @@ LEVELS = (
     ),
     Level(
         "x86-64-v4",
-        register_bytes=64,
         vector_bytes=64,
         in_flight=4,
         features=spelt("avx512f avx512bw avx512cd avx512dq avx512vl"),

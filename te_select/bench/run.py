@@ -177,6 +177,5 @@ def name_dims(workload: Workload) -> Workload:
     def named(shape: Sequence[Any]) -> list[Any]:
         return [dim if dim == 1 else f"n{dim}" for dim in shape]
 
-    shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
-    cond, then, else_ = (named(shape) for shape in shapes)
+    cond, then, else_ = map(named, workload.shapes)
     return Workload(cond, then, else_, workload.dtype, workload.auto_broadcast, workload.axis)

@@ -127,18 +127,13 @@ def _newest(name: str, workload: Workload) -> Kernel | None:
     call = name.rpartition("-")[0]
     names = (entry.path.name for entry in cache.entries())
     same = (each for each in names if each.rpartition("-")[0] == call)
-    found = (_from_cache(each, workload, discard=False) for each in same)
+    found = (_from_cache(each, workload, damaged=False) for each in same)
     return next((kernel for kernel in found if kernel is not None), None)
 
 
-def _from_cache(name: str, workload: Workload, *, discard: bool = True) -> Kernel | None:
-    image = cache.read(name)
-    if image is None:
-        return None
-    try:
-        made = loading.load_image(image, cache.folder().joinpath(name))
-    except ArtifactError:
-        if discard:
-            cache.discard(name)
-        return None
+def _from_cache(name: str, workload: Workload, *, damaged: bool = True) -> Kernel | None:
+    def load(image: bytes) -> Kernel | loading.Library:
+        return loading.load_image(image, cache.folder().joinpath(name))
+
+    made = cache.taken(name, load, damaged=damaged)
     return made if isinstance(made, Kernel) and made.workload == workload else None

@@ -46,32 +46,27 @@ class ElementType:
         return not self.name.startswith(("bfloat", "float8"))
 
 
-_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
-_FLOAT8_E4M3FN, _FLOAT8_E5M2 = 10, 12
+_BOOL = 6
+_CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "complex": 5}
+_SIZED = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+
+
+def _sized(name: str) -> ElementType:
+    """The element type whose name ends in its bits."""
+    kind = name.rstrip("0123456789")
+    return ElementType(name, int(name.removeprefix(kind)) // 8, _CODES[kind])
+
 
 ELEMENT_TYPES: dict[str, ElementType] = {
     t.name: t
     for t in (
         ElementType("bool", 1, _BOOL),
-        ElementType("int8", 1, _INT),
-        ElementType("int16", 2, _INT),
-        ElementType("int32", 4, _INT),
-        ElementType("int64", 8, _INT),
-        ElementType("uint8", 1, _UINT),
-        ElementType("uint16", 2, _UINT),
-        ElementType("uint32", 4, _UINT),
-        ElementType("uint64", 8, _UINT),
-        ElementType("float16", 2, _FLOAT),
-        ElementType("bfloat16", 2, _BFLOAT),
-        ElementType("float32", 4, _FLOAT),
-        ElementType("float64", 8, _FLOAT),
-        ElementType("float8_e4m3fn", 1, _FLOAT8_E4M3FN),
-        ElementType("float8_e5m2", 1, _FLOAT8_E5M2),
-        ElementType("complex64", 8, _COMPLEX),
-        ElementType("complex128", 16, _COMPLEX),
+        *map(_sized, _SIZED.split()),
+        ElementType("float8_e4m3fn", 1, 10),
+        ElementType("float8_e5m2", 1, 12),
+        *map(_sized, ("complex64", "complex128")),
     )
 }
-
 _BY_CODE = {(t.code, t.bits): t for t in ELEMENT_TYPES.values()}
 
 

@@ -234,6 +234,11 @@ class Workload:
         return cls(cond_shape, then_shape, else_shape, name, rule, of_rule)
 
     @property
+    def shapes(self) -> tuple[Shape, Shape, Shape]:
+        """Shapes of cond, then and else."""
+        return self.cond_shape, self.then_shape, self.else_shape
+
+    @property
     def out_shape(self) -> Shape:
         """Shape of the output."""
         return self.broadcast.out_shape
@@ -246,8 +251,19 @@ class Workload:
     @property
     def dim_names(self) -> tuple[str, ...]:
         """Names of the dims known only at call time, sorted."""
-        shapes = (self.cond_shape, self.then_shape, self.else_shape)
-        return tuple(sorted({dim for shape in shapes for dim in shape if isinstance(dim, str)}))
+        return tuple(
+            sorted({dim for shape in self.shapes for dim in shape if isinstance(dim, str)})
+        )
+
+    @property
+    def places(self) -> dict[Dim, tuple[int, int]]:
+        """For each named dim an input that has it, from 0, and the axis."""
+        return {
+            dim: (operand, axis)
+            for operand, shape in enumerate(self.shapes)
+            for axis, dim in enumerate(shape)
+            if isinstance(dim, str)
+        }
 
     @functools.cached_property
     def name(self) -> str:
@@ -258,11 +274,7 @@ class Workload:
         rule = self.auto_broadcast if self.axis == -1 else f"{self.auto_broadcast}{self.axis}"
         shapes = "_".join(
             letter + "x".join(str(dim) for dim in shape)
-            for letter, shape in (
-                ("c", self.cond_shape),
-                ("t", self.then_shape),
-                ("e", self.else_shape),
-            )
+            for letter, shape in zip("cte", self.shapes, strict=True)
         )
         name = f"select_{self.dtype}_{rule}_{shapes}"
         if not self.dim_names and len(name) <= _LONGEST_NAME:
@@ -297,14 +309,8 @@ class Workload:
         def bound(shape: Shape) -> Shape:
             return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in shape)
 
-        return Workload(
-            bound(self.cond_shape),
-            bound(self.then_shape),
-            bound(self.else_shape),
-            self.dtype,
-            self.auto_broadcast,
-            self.axis,
-        )
+        cond, then, else_ = map(bound, self.shapes)
+        return Workload(cond, then, else_, self.dtype, self.auto_broadcast, self.axis)
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON types."""

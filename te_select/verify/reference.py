@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 import numpy as np
@@ -26,15 +25,6 @@ FLOAT_FIELDS = {  # bits of exponent and fraction
     "complex64": (8, 23),
     "complex128": (11, 52),
 }
-
-
-def random_bits(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    """Elements of random bits, of which a float may be any NaN; of type bool they are 0 and 1."""
-    count = math.prod(shape)
-    if dtype == "bool":
-        return random.integers(0, 2, count, np.uint8).view(np.bool_).reshape(shape)
-    target = numpy_dtype(dtype)
-    return np.frombuffer(bytearray(random.bytes(count * target.itemsize)), target).reshape(shape)
 
 
 def bits(array: Array) -> Array:

@@ -3,8 +3,9 @@
 import numpy as np
 
 from te_select.operator.dtypes import numpy_dtype
-from te_select.verify.reference import Array, ints, random_bits
+from te_select.verify.reference import Array, ints
 from tests.corpus.cases import OPEN, SHORT_NAMES
+from tests.support.strategies import random_bits
 
 _NUMERIC = ("f16", "f32", "f64", "i8", "u8", "i32", "i64")
 NUMERIC_CONDS = {  # systems whose cond may be of other types than boolean

@@ -27,7 +27,7 @@ from tests.support.cases import the_others_slow
 from tests.support.tuning_fakes import BIG, FEW, ROWS
 
 V4, MODEL, SM90 = resolve("x86-64-v4"), resolve("znver4"), resolve("cuda:sm_90")
-V4_BYTES = isa.level_of(V4.tvm).register_bytes
+V4_BYTES = isa.level_of(V4.tvm).vector_bytes
 TRIALS = 32 + BATCH  # the default, those that differ in one knob, and evolved ones
 
 

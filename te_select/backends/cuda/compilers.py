@@ -10,14 +10,15 @@ import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from types import ModuleType
+from typing import Any
 
 from te_select.backends.cuda import nvcc, nvrtc
 from te_select.backends.programs import first_line
 from te_select.errors import TargetError, ToolchainError
 from te_select.runtime.call.cuda import driver
 
-Compiler = Literal["nvcc", "nvrtc"]
+COMPILERS = (nvcc, nvrtc)
 _ARCH = re.compile(r"sm_(\d{2,3})")
 _KEPT = 8  # results; who asks for one level of a kernel's source often asks for another
 _INSTALL = (
@@ -48,33 +49,23 @@ def is_arch(name: str) -> bool:
 
 def archs() -> tuple[str, ...]:
     """List the archs that the compiler knows, oldest first; empty without a compiler."""
-    found = find()
-    if found is None:
-        return ()
-    listed = nvcc.archs() if found == "nvcc" else nvrtc.archs()
-    return tuple(sorted(filter(is_arch, listed), key=number))
+    found: Any = find()
+    return tuple(sorted(filter(is_arch, found.archs()), key=number)) if found else ()
 
 
-def find() -> Compiler | None:
+def find() -> ModuleType | None:
     """Find the CUDA compiler that `compile_cuda` uses, or None."""
-    return next(filter(_is_installed, get_args(Compiler)), None)
-
-
-def _is_installed(compiler: Compiler) -> bool:
-    found = nvcc.utility("nvcc") if compiler == "nvcc" else nvrtc.bindings()
-    return found is not None
+    return next((each for each in COMPILERS if each.is_installed()), None)
 
 
 @functools.cache
 def describe() -> str | None:
     """Name and version of the compiler, or None if there is none."""
-    found = find()
-    if found == "nvcc":
-        return f"nvcc {nvcc.version()}"
-    return None if found is None else f"NVRTC {nvrtc.version()}"
+    found: Any = find()
+    return f"{found.NAME} {found.version()}" if found else None
 
 
-def compile_cuda(source: str, archs: Sequence[str], compiler: Compiler | None = None) -> CudaBinary:
+def compile_cuda(source: str, archs: Sequence[str]) -> CudaBinary:
     """Compile CUDA C++.
 
     Parameters
@@ -83,8 +74,6 @@ def compile_cuda(source: str, archs: Sequence[str], compiler: Compiler | None = 
         A translation unit without includes.
     archs
         The archs to make machine code for, such as ``["sm_80", "sm_90"]``; at least one.
-    compiler
-        ``"nvcc"`` or ``"nvrtc"``; None for the compiler that `find` finds.
 
     Returns
     -------
@@ -101,16 +90,14 @@ def compile_cuda(source: str, archs: Sequence[str], compiler: Compiler | None = 
     wrong = [arch for arch in archs if not is_arch(arch)]
     if wrong or not archs:
         raise TargetError(f"CUDA archs {list(archs)} are not known; expected names such as sm_90")
-    chosen = compiler or find()
-    if chosen is None or not _is_installed(chosen):
-        raise ToolchainError(f"no CUDA compiler is found ({chosen or 'nvcc, NVRTC'}); {_INSTALL}")
-    return _compiled(source, tuple(archs), chosen)
+    if (found := find()) is None:
+        raise ToolchainError(f"no CUDA compiler is found (nvcc, NVRTC); {_INSTALL}")
+    return _compiled(source, tuple(archs), found)
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _compiled(source: str, archs: tuple[str, ...], compiler: Compiler) -> CudaBinary:
-    compile_for = nvcc.compile_for if compiler == "nvcc" else nvrtc.compile_for
-    made = {arch: compile_for(source, arch) for arch in archs}
+def _compiled(source: str, archs: tuple[str, ...], compiler: Any) -> CudaBinary:
+    made = {arch: compiler.compile_for(source, arch) for arch in archs}
     cubins = {arch: cubin for arch, (cubin, _) in made.items()}
     return CudaBinary(cubins, made[max(archs, key=number)][1])
 

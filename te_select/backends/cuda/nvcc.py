@@ -14,6 +14,7 @@ from te_select.runtime.artifact import scratch
 
 OPTIONS = ("-std=c++17",)
 SOURCE = "kernels.cu"
+NAME = "nvcc"
 
 
 @functools.cache
@@ -34,6 +35,11 @@ def utility(name: str) -> str | None:
     ):  # its own process may time out
         return None
     return None if packaged is None else str(packaged)
+
+
+def is_installed() -> bool:
+    """Whether nvcc is found."""
+    return utility("nvcc") is not None
 
 
 def version() -> str:

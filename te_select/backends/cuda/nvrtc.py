@@ -9,6 +9,8 @@ from te_select.backends.cuda.nvcc import OPTIONS, SOURCE
 from te_select.backends.programs import last_lines
 from te_select.errors import ToolchainError, caught
 
+NAME = "NVRTC"
+
 
 @functools.cache
 def bindings() -> Any:
@@ -20,6 +22,11 @@ def bindings() -> Any:
     except caught(ImportError, RuntimeError):
         return None
     return nvrtc
+
+
+def is_installed() -> bool:
+    """Whether the bindings and the library are there."""
+    return bindings() is not None
 
 
 def version() -> str:

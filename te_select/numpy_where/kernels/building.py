@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 from te_select.compiler.family import build_family
-from te_select.errors import ArtifactError, TargetError
+from te_select.errors import TargetError
 from te_select.numpy_where.kernels import key
 from te_select.operator import family
 from te_select.runtime.artifact import cache, stored
@@ -50,13 +49,7 @@ def build(
         name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
         return cache.write(name, build_family(family.parts(), target, progress).image)
     path = stored.check_path(path, [".json", ".h"])
-    kept = _kept() if target == "native" else None
+    kept = None
+    if target == "native":
+        kept = cache.taken(key.entry(key.WHOLE), lambda image: stored.from_bytes(image, key.WHOLE))
     return stored.write(kept or build_family(family.parts(), target, progress), path)
-
-
-def _kept() -> stored.Stored | None:
-    """What the cache has for this CPU; None if that is nothing, or damaged."""
-    image = cache.read(key.entry(key.WHOLE))
-    with contextlib.suppress(ArtifactError):
-        return None if image is None else stored.from_bytes(image, key.WHOLE)
-    return None

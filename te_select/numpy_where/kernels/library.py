@@ -6,7 +6,6 @@ goes into the cache. Without a compiler, the newest entry of the cache that this
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import gzip
 import os
@@ -183,17 +182,13 @@ def _from_cache(part: str) -> bytes | None:
     return next((image for name in names if (image := _from_entry(name, [part]))), None)
 
 
-def _from_entry(name: str, parts: Iterable[str]) -> bytes | None:
+def _from_entry(name: str, parts: Iterable[str], *, damaged: bool = True) -> bytes | None:
     """An entry that holds some parts."""
-    image = cache.read(name)
-    if image is None:
-        return None
-    try:
-        manifest, _ = _checked(image, name)
-    except ArtifactError:
-        cache.discard(name)
-        return None
-    return image if set(parts) <= set(_held(manifest)) else None
+
+    def holding(image: bytes) -> bytes | None:
+        return image if set(parts) <= set(_held(_checked(image, name)[0])) else None
+
+    return cache.taken(name, holding, damaged=damaged)
 
 
 def _prebuilt(parts: Iterable[str]) -> bytes | None:
@@ -256,10 +251,7 @@ def _build_here(parts: list[str]) -> bytes:
 def _newest(part: str, why: Exception) -> bytes:
     """The newest entry that holds a part and fits; ``why`` there is none to build."""
     for entry in cache.entries():
-        if not key.holds(entry.path.name, part):
-            continue
-        image = cache.read(entry.path.name)
-        with contextlib.suppress(ArtifactError):
-            if image is not None and part in _held(_checked(image, entry.path.name)[0]):
-                return image
+        name = entry.path.name
+        if key.holds(name, part) and (image := _from_entry(name, [part], damaged=False)):
+            return image
     raise why

@@ -12,8 +12,10 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from te_select.errors import ArtifactError, caught, suppress, warn
 from te_select.runtime.artifact import atomic, files, scratch, user_folders
@@ -23,6 +25,7 @@ DEFAULT_MIB = 512  # a family takes 4 MiB
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 DIGITS = 24  # of a digest; 96 bits
 _NAME = re.compile(rf"te_select-\w+-[0-9a-f]{{{DIGITS}}}\.so", re.ASCII)  # as `name_of` makes it
+_Used = TypeVar("_Used")
 _ADVICE = f"set {FOLDER} to a folder that you may write"
 
 
@@ -105,6 +108,17 @@ def read(name: str) -> bytes | None:
     with suppress(OSError):  # when it was last used
         os.utime(path)
     return data
+
+
+def taken(name: str, use: Callable[[bytes], _Used], *, damaged: bool = True) -> _Used | None:
+    """What is made of an entry; None if that is an ArtifactError, and then a damaged one goes."""
+    data = read(name)
+    try:
+        return None if data is None else use(data)
+    except ArtifactError:
+        if damaged:
+            discard(name)
+        return None
 
 
 def write(name: str, data: bytes) -> Path:

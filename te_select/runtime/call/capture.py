@@ -99,9 +99,7 @@ def _begun(kernel: Any) -> Seen:
     workload = kernel.workload
     key = json.dumps(workload.to_json(), sort_keys=True)
     new = {**_NONE, "looks": 0, "unsampled": [], "sizes": {}}
-    shapes = enumerate((workload.cond_shape, workload.then_shape, workload.else_shape))
-    dims = ((k, axis, dim) for k, shape in shapes for axis, dim in enumerate(shape))
-    new["places"] = {dim: (k, axis) for k, axis, dim in dims if isinstance(dim, str)}
+    new["places"] = workload.places
     seen: Seen = _kernels.setdefault(key, new)
     kernel.seen = seen
     _at_exit()

@@ -105,13 +105,16 @@ class Kernel(abc.ABC):
         self._packed = packed
         self._code = code
         self._element = workload.element
-        self._shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
+        self._shapes = workload.shapes
         self._out_shape = workload.out_shape
         # None for types that NumPy cannot export through DLPack (bfloat16): passed as raw bits.
         in_numpy = workload.element.in_numpy
         self._numpy_dtype = numpy_dtype(workload.dtype) if in_numpy else None
         self._is_complex = workload.dtype.startswith("complex")
-        self._sources = _sources(workload)
+        # For every axis of out its extent, or the input and axis that has it.
+        self._sources: tuple[Any, ...] = tuple(
+            workload.places.get(dim, dim) for dim in workload.out_shape
+        )
         self._static_shape = _static(workload.out_shape)
 
     @abc.abstractmethod
@@ -268,15 +271,3 @@ def _static(shape: Shape) -> tuple[int, ...] | None:
     """A shape without names, or None."""
     extents = tuple(dim for dim in shape if isinstance(dim, int))
     return extents if len(extents) == len(shape) else None
-
-
-def _sources(workload: Workload) -> tuple[int | tuple[int, int], ...]:
-    """For every axis of out its extent, or the input (cond, then, else) and axis that has it."""
-    shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
-    places = {
-        dim: (operand, axis)
-        for operand, shape in enumerate(shapes)
-        for axis, dim in enumerate(shape)
-        if isinstance(dim, str)
-    }
-    return tuple(places[dim] if isinstance(dim, str) else dim for dim in workload.out_shape)

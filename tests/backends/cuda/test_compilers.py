@@ -17,7 +17,8 @@ def recorded(monkeypatch):
         asked.append(arch)
         return f"cubin {arch}".encode(), f"ptx {arch}"
 
-    monkeypatch.setattr(compilers, "_is_installed", lambda name: name == "nvrtc")
+    monkeypatch.setattr(compilers, "COMPILERS", (nvrtc,))
+    monkeypatch.setattr(nvrtc, "is_installed", lambda: True)
     monkeypatch.setattr(nvrtc, "compile_for", compile_for)
     monkeypatch.setattr(nvrtc, "archs", lambda: ("sm_100", "sm_90", "sm_90a", "sm_120"))
     compilers._compiled.cache_clear()
