@@ -10,14 +10,12 @@ import argparse
 import itertools
 import platform
 import sys
-from typing import Any
 
 import numpy as np
 
 import te_select
 from te_select.operator.broadcast import Shape
-from te_select.operator.dtypes import numpy_dtype
-from te_select.verify.guarded import randomize
+from te_select.verify.checks import Operands
 from te_select.verify.reference import bits
 from te_select.verify.verify import verify_kernel
 
@@ -65,25 +63,15 @@ def main() -> None:
     sys.exit("\n".join(wrong) or 0)
 
 
-def _drawn(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Any:
-    """An array of random bits; booleans are 0 and 1."""
-    array = np.empty(shape, numpy_dtype(dtype))
-    memory = array.reshape(-1).view(np.uint8)
-    randomize(random, memory)
-    memory &= 1 if dtype == "bool" else 255
-    return array
-
-
 def check_where() -> list[str]:
     """What ``te_select.where`` selects otherwise than NumPy, for every shape and element type."""
-    random, wrong = np.random.default_rng(0), []
+    wrong = []
     for shapes, dtype in itertools.product(SHAPES, DTYPES):
-        whole = [
-            _drawn(random, tuple(SIZE if isinstance(n, str) else n for n in shape), kind)
-            for shape, kind in zip(shapes, ("bool", dtype, dtype), strict=True)
-        ]
+        workload = te_select.Workload(*shapes, dtype)
+        memory = Operands(workload.bind(dict.fromkeys(workload.dim_names, SIZE)), seed=0)
+        memory.random_mask()
         for step in (1, -1, 2):  # backwards and with gaps, too
-            operands = [x[..., ::step] if x.ndim else x for x in whole]
+            operands = [x[..., ::step] if x.ndim else x for x in memory.arrays()[:3]]
             out, expected = te_select.where(*operands), np.where(*operands)
             same = (out.shape, out.dtype) == (expected.shape, expected.dtype)
             if not same or (bits(out) != bits(expected)).any():
