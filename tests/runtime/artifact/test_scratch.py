@@ -1,5 +1,6 @@
 """Temporary folders: those without room are named, and those of killed processes go."""
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -56,8 +57,6 @@ def test_no_room_for_temporary_files_names_their_folder(tmp_path: Path) -> None:
     assert f"{tmp_path} has no room" in said
     assert "set TMPDIR to another folder" in said
     assert names(tmp_path) == set()
-
-
 
 
 def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
