@@ -31,7 +31,6 @@ WORKLOADS = {
 UNSUPPORTED = {
     "numexpr": {"bfloat16": "unknown type bfloat16", "uint8": "could not be cast"},
     "onnxruntime": {"bfloat16": "NOT_IMPLEMENTED", "complex128": "complex128"},
-    "onednn": {"complex128": "no select that keeps the bits of complex128"},
     "openvino": {"complex128": "has no complex types"},
     "iree": {"one element": "the program has no loop"},
     "halide": {"one element": "the pipeline has no loop"},

@@ -10,13 +10,11 @@ from te_select.bench.peers.jit import Jax, TorchCompile
 from te_select.bench.peers.kernels import Halide, Iree
 from te_select.bench.peers.libraries import NumExpr, NumPy, NumPyCopyTo, Torch
 from te_select.bench.peers.metaschedule import MetaSchedule, TopiWhere
-from te_select.bench.peers.onednn import OneDnn
 
 __all__ = [
     "PEERS",
     "Call",
     "MetaSchedule",
-    "OneDnn",
     "Peer",
     "UnsupportedError",
     "choose_peers",
@@ -31,7 +29,6 @@ PEERS: tuple[type[Peer], ...] = (
     TorchCompile,
     Jax,
     OnnxRuntime,
-    OneDnn,  # before OpenVINO: with OpenVINO's older TBB, oneDNN finds no CPU
     OpenVino,
     Iree,
     Halide,
