@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from te_select.levels import SHORT_ROW_BYTES
-from te_select.operator.access import AccessPattern, Loop
+from te_select.operator.access import AccessPattern
 from te_select.schedules import knobs
 from te_select.schedules.cpu import isa
 from te_select.schedules.knobs import knob
@@ -55,7 +55,7 @@ def _streams(pattern: AccessPattern, _default: Any, target: Any) -> Iterable[int
 
 
 def _skips(pattern: AccessPattern, _default: Any, _target: Any) -> Iterable[int]:
-    return _SWITCH if pattern.loops and skippable(pattern.loops[-1]) else (0,)
+    return _SWITCH if skippable(pattern) else (0,)
 
 
 def _as_by_default(_pattern: AccessPattern, default: Any, _target: Any) -> Iterable[int]:
@@ -142,9 +142,9 @@ def may_stream(pattern: AccessPattern) -> bool:
     return pattern.out_bytes is None or pattern.out_bytes >= LEAST_STREAMED_BYTES
 
 
-def skippable(leaf: Loop) -> bool:
+def skippable(pattern: AccessPattern) -> bool:
     """Whether cond moves along the leaf and a side does too, which a span may then skip."""
-    return leaf.cond and (leaf.then or leaf.else_)
+    return any(leaf.cond and (leaf.then or leaf.else_) for leaf in pattern.loops[-1:])
 
 
 def threads(pattern: AccessPattern, grain: int) -> int:

@@ -35,7 +35,7 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
     rows = rows_may_be_leaf(pattern) and (
         pattern.loops[-1].extent is None or share_vectors(pattern, level.short_row_bytes) or streams
     )
-    inner = _inner(pattern, rows)
+    inner = (pattern.loops[-1].extent or 1) if rows else 1  # elements per row of the leaf
     step = 4 * vector_bytes // pattern.width
     piece = max(1, PIECE_BYTES // (pattern.width * inner * step)) * step
     known = pattern.elements
@@ -48,15 +48,6 @@ def default_config(pattern: AccessPattern, target: Target) -> Config:
         bytes_per_thread=BY_MACHINE if parallel else 0,
         stream_from=BY_MACHINE if streams else 0,
         # A call that moves 13 KB takes a tenth longer if it looks at cond first.
-        skip=BY_MACHINE if parallel and _skips(pattern) else 0,
+        skip=BY_MACHINE if parallel and skippable(pattern) else 0,
         backwards=BY_MACHINE if own.walks_backwards else 0,
     )
-
-
-def _skips(pattern: AccessPattern) -> bool:
-    return bool(pattern.loops) and skippable(pattern.loops[-1])
-
-
-def _inner(pattern: AccessPattern, rows: bool) -> int:
-    """Elements per row of the leaf."""
-    return (pattern.loops[-1].extent or 1) if rows else 1

@@ -203,7 +203,7 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
             else_=else_,
             unroll=config.unroll,
             streaming=streaming,
-            skipping=config.skip != 0 and skippable(inner),
+            skipping=config.skip != 0 and skippable(pattern),
         )
     outer = pattern.loops[-2]
     cond, then, else_ = (

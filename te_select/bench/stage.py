@@ -6,12 +6,12 @@ import functools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import tvm_ffi
 
 import te_select
+from te_select.backends.cpu.profile import of_this_machine
 from te_select.bench.peers.base import Call, Peer
 from te_select.timing import roof
 from te_select.timing.operands import Operands
@@ -115,10 +115,5 @@ def difference(got: Array, operands: Operands) -> str:
 
 
 def last_level_cache() -> int:
-    """Bytes of the largest cache; 32 MB if the system hides it."""
-    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-    sizes = [32 << 20]
-    for file in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-        text = file.read_text().strip()
-        sizes.append(int(text[:-1]) * units.get(text[-1:], 1) if text[-1:] in units else 0)
-    return max(sizes)
+    """Bytes of a last-level cache, as libraries find it."""
+    return int(of_this_machine().machine["l3"])

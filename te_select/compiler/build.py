@@ -26,7 +26,7 @@ from te_select.backends.programs import first_line
 from te_select.backends.scheduled import Scheduled, records
 from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.compiler.scheduling import TuningLogs, checked, schedule
-from te_select.errors import ArgumentError, ArtifactError, TargetError
+from te_select.errors import ArgumentError, TargetError
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import packages, scratch
 from te_select.runtime.artifact.fields import Component
@@ -80,8 +80,7 @@ def kernel(
     chosen = [schedule(workload, level, tuning_logs, knobs=config) for level in resolved.levels]
     build_scheduled(chosen, path, resolved)
     loaded = loading.load(path)
-    if not isinstance(loaded, Kernel):
-        raise ArtifactError(f"{path} holds several kernels; expected one")
+    assert isinstance(loaded, Kernel)
     return loaded
 
 

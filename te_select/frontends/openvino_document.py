@@ -126,7 +126,7 @@ def _layer(element: Any, made: dict[Any, Any]) -> Layer:
         [_port(port) for port in parts.get(side, ()) if port.tag == "port"]
         for side in ("input", "output")
     )
-    bodies = {tag: made.pop(child) for tag, child in parts.items() if child in made}
+    bodies = {tag: made.pop(part) for tag, part in parts.items() if tag.endswith("body")}
     element.clear()
     return Layer(own, name, kind, version, data, inputs, outputs, bodies)
 
