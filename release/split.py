@@ -80,7 +80,7 @@ def _to_builder(document: Any, version: str) -> None:
     document["build-system"]["requires"] = _of(document["build-system"]["requires"], {"setuptools"})
     document["tool"]["setuptools"] = {
         "packages": {"find": {"include": [f"{PACKAGE}.*"], "namespaces": True}},
-        "package-data": {"*": ["*.c", "*.cuh", "*.json", "*.md"]},
+        "package-data": {"*": ["*.c", "*.cuh", "*.json", "*.md", "*.txt"]},
     }
 
 
