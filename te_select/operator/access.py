@@ -54,14 +54,15 @@ class Loop:
         """Number of iterations, with ``sizes`` for the names."""
         return math.prod(sizes[dim] if isinstance(dim, str) else dim for dim in self.dims)
 
+    def text(self, between: str) -> str:
+        """The number of iterations, or if a name decides it, the dims and what is between them."""
+        return between.join(map(str, self.dims)) if self.extent is None else str(self.extent)
+
     @property
     def movers(self) -> str:
         """The operands that move, as letters: ``"cte"``, ``"te"``, ..."""
-        return "".join(
-            letter
-            for letter, moves in zip("cte", (self.cond, self.then, self.else_), strict=True)
-            if moves
-        )
+        moves = zip("cte", (self.cond, self.then, self.else_), strict=True)
+        return "".join(letter for letter, moving in moves if moving)
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,7 @@ class AccessPattern:
         Workloads with the same key share one kernel. Element types of the same width, unit axes and
         the broadcast rule make no difference to it.
         """
-        extents = (
-            "x".join(map(str, loop.dims)) if loop.extent is None else loop.extent
-            for loop in self.loops
-        )
-        names = [f"{extent}{loop.movers}" for extent, loop in zip(extents, self.loops, strict=True)]
-        return "_".join([f"w{self.width}", *names])
+        return "_".join([f"w{self.width}", *(f"{e.text('x')}{e.movers}" for e in self.loops)])
 
     def bytes_moved(self, sizes: Mapping[str, int] | None = None) -> int:
         """Bytes moved: every input element read once and every output element written once.
@@ -159,14 +155,8 @@ class AccessPattern:
 
     def __str__(self) -> str:
         """One line for people: ``12 x 1048576:ct``, extents with the operands that move."""
-        if not self.loops:
-            return "a single element"
-        return " x ".join(
-            f"{'*'.join(str(dim) for dim in loop.dims)}:{loop.movers}"
-            if loop.extent is None
-            else f"{loop.extent}:{loop.movers}"
-            for loop in self.loops
-        )
+        loops = (f"{loop.text('*')}:{loop.movers}" for loop in self.loops)
+        return " x ".join(loops) or "a single element"
 
 
 def access_pattern(workload: Workload) -> AccessPattern:

@@ -15,6 +15,7 @@ from te_select.errors import ArgumentError, ArtifactError, SelectError, caught
 from te_select.operator.broadcast import Shape, shown
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
+from te_select.runtime.artifact import stored
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.call import operands, raised
 from te_select.runtime.call.device import HOST, Device, Operand, Output
@@ -38,8 +39,8 @@ class Kernel(abc.ABC):
         The shared library that it was loaded from.
     level
         The level of the library that this machine runs, or the target if there is one level.
-    exporter
-        Writes the library and its manifest to another path.
+    library
+        The library; its bytes are kept, so that exporting does not depend on the file.
     packed
         Makes what pickle takes for the kernel: the bytes of its library.
     code
@@ -77,7 +78,7 @@ class Kernel(abc.ABC):
         *,
         path: Path,
         level: str,
-        exporter: Callable[[str | os.PathLike[str]], Path],
+        library: stored.Stored,
         packed: Callable[[], tuple[Any, ...]],
         find: Callable[[str], Callable[..., Any]],
         code: ctypes.CDLL,
@@ -101,7 +102,7 @@ class Kernel(abc.ABC):
         self._bits = find(f"{workload.name}__bits")
         # It returns True where it took the arguments, and raises nothing where it did not.
         self._try = find(f"{workload.name}__try")
-        self._exporter = exporter
+        self._library, self._manifest = library, manifest
         self._packed = packed
         self._code = code
         self._element = workload.element
@@ -178,7 +179,7 @@ class Kernel(abc.ABC):
         ArtifactError
             If the path does not end in .so, or cannot be written.
         """
-        return self._exporter(path)
+        return stored.write(self._library.alone(self._manifest), path)
 
     def source(self, form: str, level: str | None = None) -> str:
         """The kernel's code in one form, rebuilt from its manifest.

@@ -157,8 +157,7 @@ def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
             code=code,
             path=path,
             level=level,
-            # The bytes are kept, so that exporting does not depend on what happens to the file.
-            exporter=functools.partial(_export_alone, found, alone),
+            library=found,
             packed=functools.partial(_packed, found, alone, path),
             find=find,
             in_effect=in_effect,
@@ -175,11 +174,6 @@ _Packed: TypeAlias = tuple[Callable[[bytes, str], Kernel | Library], tuple[bytes
 def _packed(library: stored.Stored, manifest: Manifest, path: Path) -> _Packed:
     """What pickle and copy take for a kernel or a library: the bytes of its artifact."""
     return load_image, (library.alone(manifest).image, str(path))
-
-
-def _export_alone(library: stored.Stored, manifest: Manifest, path: str | os.PathLike[str]) -> Path:
-    """Export one kernel of a library: the same code, with a manifest of that kernel alone."""
-    return stored.write(library.alone(manifest), path)
 
 
 def _function(module: tvm_ffi.Module, path: Path, name: str) -> tvm_ffi.Function:
