@@ -110,6 +110,7 @@ READ = {
         select("4", "4", "").replace("<net", '<net xmlns="http://x" onnx:op="1"', 1),
         {"status": "compiled"}),
     "no Select": (net([parameter(0, "FP32", "4")], []),),
+    "a layer in a layer": ('<net><layers><layer id="0"><layer id="1"/></layer></layers></net>',),
 }  # fmt: skip
 
 
