@@ -96,12 +96,8 @@ class Device:
 
     def taken(self, found: Operand, _given: Any, name: str, width: int) -> Any:
         """The value of an operand whose memory has been found."""
-        if found.address is None:
-            view = found.value.view(_CARRIERS[width])
-        elif 0 in found.shape:
-            return np.empty(found.shape, _CARRIERS[width])
-        else:
-            view = np.asarray(_Memory(found, _CARRIERS[width]))
+        owned = found.address is None
+        view = found.value.view(_CARRIERS[width]) if owned else viewed(found, width)
         return view if name == "out" or view.flags.c_contiguous else view.copy(order="C")
 
     def new(self, like: Any, _device: int, element: ElementType, shape: tuple[int, ...]) -> New:
@@ -120,16 +116,7 @@ class Device:
 
     def may_write(self, out: Operand, inputs: Sequence[Operand], _width: int) -> bool:
         """Whether the kernel can write to out itself: only then and else_ may be out itself."""
-        memory = out.value
-        return memory.flags.c_contiguous and not any(
-            np.may_share_memory(each.value, memory)
-            and (
-                k == 0
-                or each.value.ctypes.data != memory.ctypes.data
-                or each.value.size != memory.size
-            )
-            for k, each in enumerate(inputs)
-        )
+        return is_apart(out.value, [each.value for each in inputs])
 
     def instead(self, out: Any, found: Operand, _width: int) -> New:
         """Memory in the place of an output that the kernel cannot write to."""
@@ -157,6 +144,22 @@ class _Memory:
             "strides": found.strides,
             "typestr": carrier.str,
         }
+
+
+def viewed(found: Operand, width: int) -> npt.NDArray[Any]:
+    """An operand's memory as an array, which may be of a device if nobody reads its elements."""
+    if 0 in found.shape:
+        return np.empty(found.shape, _CARRIERS[width])
+    return np.asarray(_Memory(found, _CARRIERS[width]))
+
+
+def is_apart(out: npt.NDArray[Any], inputs: Sequence[npt.NDArray[Any]]) -> bool:
+    """Whether an output is compact, and no input shares its memory but then or else as a whole."""
+    return out.flags.c_contiguous and not any(
+        np.may_share_memory(each, out)
+        and (k == 0 or each.ctypes.data != out.ctypes.data or each.size != out.size)
+        for k, each in enumerate(inputs)
+    )
 
 
 def check_jax_keeps(dtype: np.dtype[Any], instead: str) -> None:

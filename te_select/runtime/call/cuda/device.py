@@ -11,6 +11,8 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tvm_ffi
 
 from te_select.errors import ArgumentError
@@ -18,9 +20,18 @@ from te_select.operator.dtypes import ElementType, numpy_dtype
 from te_select.runtime.call import dlpack
 from te_select.runtime.call.cuda import driver
 from te_select.runtime.call.cuda.device_array import DeviceArray
-from te_select.runtime.call.device import ON_HOST, Device, New, Operand, check_jax_keeps
+from te_select.runtime.call.device import (
+    ON_HOST,
+    Device,
+    New,
+    Operand,
+    check_jax_keeps,
+    is_apart,
+    viewed,
+)
 
 _DEFAULT_STREAM = 0
+_NOTHING: npt.NDArray[Any] = np.empty(0)
 _TORCH_BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
 
 
@@ -44,7 +55,7 @@ class CudaDevice(Device):
         """See `Device.taken`; strided memory is copied by the operand's library."""
         if found.library == "torch":
             return torch_bits(found.value if name == "out" else found.value.contiguous(), width)
-        if name == "out" or _is_compact(found, width):
+        if name == "out" or viewed(found, width).flags.c_contiguous:
             return tvm_ffi.from_dlpack(found.value)
         if found.library != "cupy":
             strides = tuple(stride // width for stride in found.strides)
@@ -83,9 +94,13 @@ class CudaDevice(Device):
 
     def may_write(self, out: Operand, inputs: Sequence[Operand], width: int) -> bool:
         """See `Device.may_write`."""
-        return _is_compact(out, width) and not any(
-            _overlaps(out, other, width, is_cond=k == 0) for k, other in enumerate(inputs)
-        )
+        views = []
+        for k, each in enumerate(inputs):
+            there = each.library != ON_HOST and each.device == out.device
+            view = viewed(each, width if k else 1) if there else _NOTHING
+            # A strided input was copied, so the kernel does not read from out.
+            views.append(view if view.flags.c_contiguous else _NOTHING)
+        return is_apart(viewed(out, width), views)
 
     def instead(self, out: Any, found: Operand, width: int) -> New:
         """See `Device.instead`."""
@@ -149,34 +164,3 @@ def torch_bits(tensor: Any, width: int) -> Any:
     if width not in _TORCH_BITS:
         return torch.view_as_real(tensor)
     return tensor.view(getattr(torch, _TORCH_BITS[width]))
-
-
-def _is_compact(operand: Operand, width: int) -> bool:
-    """Whether a tensor is C-contiguous; width is in bytes."""
-    step = width
-    for extent, stride in zip(reversed(operand.shape), reversed(operand.strides), strict=True):
-        if extent != 1 and stride != step:
-            return 0 in operand.shape
-        step *= extent
-    return True
-
-
-def _overlaps(out: Operand, other: Operand, width: int, *, is_cond: bool) -> bool:
-    """Whether an input shares memory with a compact out without being exactly the same elements."""
-    if other.library == ON_HOST or other.device != out.device:
-        return False
-    if 0 in out.shape or 0 in other.shape:
-        return False
-    size = 1 if is_cond else width
-    reach = [
-        stride * (extent - 1) for stride, extent in zip(other.strides, other.shape, strict=True)
-    ]
-    here, there = out.address or 0, other.address or 0
-    begin = there + sum(min(step, 0) for step in reach)
-    end = there + sum(max(step, 0) for step in reach) + size
-    if end <= here or here + width * math.prod(out.shape) <= begin:
-        return False
-    # A strided input was copied, so the kernel does not read from out.
-    if not _is_compact(other, size):
-        return False
-    return is_cond or here != there or math.prod(other.shape) != math.prod(out.shape)
