@@ -142,7 +142,6 @@ def test_levels_are_tuned_one_by_one(tmp_path):
     [
         (lambda m: m["target"].update(levels=3), "levels is 3, expected a dict"),
         (lambda m: m["target"]["levels"].update({"x86-64-v2": [3]}), "levels is 3, expected a str"),
-        (lambda m: m["target"].update(architecture=3), "architecture is 3"),
     ],
 )
 def test_damaged_levels_are_explained(library, change, text):

@@ -15,7 +15,6 @@ TOY = Kind(
     machine=f"{HERE}.backends.machine",
     kernel=f"{HERE}.runtime.kernel:ToyKernel",
     sources=("te", "scheduled", "c"),
-    requirements={"byte_orders": list},
     bench="te_select.bench.stage:Stage",
     peers="te_select.bench.peers:PEERS",
     roof="te_select.timing.roof:bandwidth",
