@@ -28,53 +28,17 @@ Importing this package imports neither tvm nor a compiler.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from te_select import kinds
 
 if TYPE_CHECKING:
-    from te_select.backends.scheduled import Scheduled
-    from te_select.backends.targets import ResolvedTarget
-    from te_select.runtime.artifact.fields import Component
-    from te_select.runtime.artifact.manifest import Manifest
     from te_select.schedules.seam import Schedule
 
 
-class Machine(Protocol):
-    """What the compiler needs from a kind of machine."""
-
-    def build(
-        self, chosen: Sequence[Scheduled], target: ResolvedTarget, manifest: Manifest, path: Path
-    ) -> None:
-        """Write the shared library of scheduled workloads to ``path``."""
-
-    def requirements(self, target: ResolvedTarget) -> dict[str, Any]:
-        """What a manifest says that a machine must have, as JSON types."""
-
-    def missing(self, target: ResolvedTarget) -> list[str]:
-        """What this machine lacks to run the target's kernels."""
-
-    def components(self) -> tuple[Component, ...]:
-        """What the kind's part of a build is made by, with licences."""
-
-    def versions(self) -> dict[str, str]:
-        """Versions of the packages and compilers that take part in a build."""
-
-    def source(self, one: Scheduled, target: ResolvedTarget, form: str) -> str:
-        """The code of one scheduled workload in one form."""
-
-    def device(self) -> str:
-        """The device of this machine that runs kernels, in words."""
-
-    def tuned_on(self, target: ResolvedTarget) -> tuple[str, int | None]:
-        """The device of this machine that measures, and how many CPUs serve it; None for a GPU."""
-
-
-def machine(kind: str) -> Machine:
-    """The machine of a kind of `te_select.kinds`."""
-    return cast(Machine, kinds.load(kinds.kind(kind).machine))
+def machine(kind: str) -> Any:
+    """The module ``machine`` of a kind of `te_select.kinds`."""
+    return kinds.load(kinds.kind(kind).machine)
 
 
 def schedule_of(kind: str) -> Schedule:

@@ -58,4 +58,5 @@ def source(
     chosen = schedule(workload, resolved, False, config)
     if form == "scheduled":
         return "\n\n".join(str(function.script()) for function in chosen.functions.values())
-    return machine(resolved.kind).source(chosen, resolved, form)
+    text: str = machine(resolved.kind).source(chosen, resolved, form)
+    return text
