@@ -1,7 +1,7 @@
 """Reads model files: every Where or Select in them, and what te-select does with it.
 
 It reads ONNX files, OpenVINO IR files and oneDNN Graph JSON files. Nothing here needs a compiler.
-The onnx package comes with ``pip install 'te-select[models]'``.
+The onnx and defusedxml packages come with ``pip install 'te-select[models]'``.
 """
 
 from __future__ import annotations

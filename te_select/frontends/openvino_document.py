@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+import xml.sax.handler
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 from xml.etree import ElementTree
-from xml.parsers import expat
+
+import defusedxml.sax
+from defusedxml.common import DefusedXmlException
 
 from te_select.errors import ModelError, caught
 
@@ -89,32 +91,51 @@ def read_document(file: BinaryIO) -> Net:
     ModelError
         If the file is not XML, declares entities or a document type, or is not an IR.
     """
-    made: dict[Any, Any] = {}  # layers and networks whose elements have ended
-    builder, parser, count = ElementTree.TreeBuilder(), expat.ParserCreate(), itertools.count()
-
-    def end(tag: str) -> None:
-        element = builder.end(tag)
-        if tag == "layer":
-            made[element] = _layer(element, made)
-        elif tag == "net" or tag.endswith("body"):
-            made[element] = _net(element, made)
-        if next(count) > _MOST_TAGS or len(made) > _MOST_LAYERS:
-            raise ModelError(f"the file has more than {_MOST_LAYERS} layers")
-
-    def refuse(*_: object) -> None:
-        raise ModelError("it declares a document type or entities")
-
-    parser.StartElementHandler, parser.EndElementHandler = builder.start, end
-    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = builder.data, refuse
+    handler, parser = _Handler(), defusedxml.sax.make_parser()
+    parser.forbid_dtd = True
+    parser.setContentHandler(handler)
     try:
-        parser.ParseFile(file)
-    except caught(expat.ExpatError, LookupError, ValueError) as error:  # or of its encoding
-        raise ModelError(f"the file is no OpenVINO IR: {error}") from error
-    root = builder.close()
+        parser.parse(file)
+    except caught(DefusedXmlException) as error:
+        raise ModelError(
+            "the file is no OpenVINO IR: it declares a document type or entities"
+        ) from error
+    except caught(xml.sax.SAXException, LookupError, ValueError) as error:  # or of its encoding
+        said = str(error).removeprefix("<unknown>:")
+        raise ModelError(f"the file is no OpenVINO IR: {said}") from error
+    root = handler.close()
     if root.tag != "net":
         raise ModelError(f"the XML holds <{root.tag}>; expected an OpenVINO IR's <net>")
-    main: Net = made[root]
+    main: Net = handler.made[root]
     return main
+
+
+class _Handler(xml.sax.handler.ContentHandler):
+    """Builds a tree of elements, of which those of layers are emptied once they have ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[Any, Any] = {}  # layers and networks whose elements have ended
+        builder = ElementTree.TreeBuilder()
+        self._start, self._end, self.close = builder.start, builder.end, builder.close
+        self.characters = builder.data
+        self._tags = self._layers = 0
+
+    def startElement(self, name: str, attrs: Any) -> None:
+        """Begin an element."""
+        self._tags += 1
+        self._layers += name == "layer"
+        if self._tags > _MOST_TAGS or self._layers > _MOST_LAYERS:
+            raise ModelError(f"the file has more than {_MOST_LAYERS} layers")
+        self._start(name, dict(attrs))
+
+    def endElement(self, name: str) -> None:
+        """End an element."""
+        element = self._end(name)
+        if name == "layer":
+            self.made[element] = _layer(element, self.made)
+        elif name == "net" or name.endswith("body"):
+            self.made[element] = _net(element, self.made)
 
 
 def _layer(element: Any, made: dict[Any, Any]) -> Layer:

@@ -1,10 +1,14 @@
 """OpenVINO IR: the status, shapes and producer of every Select of a network."""
 
+import sys
+
 import pytest
 
-from te_select import Workload
+from te_select import ToolchainError, Workload
 from tests.frontends.told import check
 from tests.support.openvino_ir import layer, net, parameter, read, select
+
+pytest.importorskip("defusedxml")
 
 OF_NONE = Workload.openvino_select(*[("parameter0_0", 4)] * 3, auto_broadcast="none")
 PDPD = Workload.openvino_select((3,), (2, 3, 4), (3, 4), "float32", "pdpd", 1)
@@ -118,3 +122,10 @@ READ = {
 def test_select_is_read_as_openvino_runs_it(tmp_path, case):
     text, *expected = READ[case]
     check(read(text, tmp_path), *expected)
+
+
+def test_missing_package_is_named_with_what_brings_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "defusedxml", None)
+    monkeypatch.setitem(sys.modules, "defusedxml.sax", None)
+    with pytest.raises(ToolchainError, match=r"te-select\[models\]"):
+        read(select("4", "4", ""), tmp_path)

@@ -1,6 +1,10 @@
 """Bodies of If, Loop and TensorIterator: the places and shapes of their Selects."""
 
+import pytest
+
 from tests.support.openvino_ir import edge, layer, net, parameter, read
+
+pytest.importorskip("defusedxml")
 
 
 def body(select_edges, cond="BOOL"):

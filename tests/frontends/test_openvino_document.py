@@ -5,6 +5,8 @@ import pytest
 from tests.frontends.told import check_refused
 from tests.support.openvino_ir import edge, layer, net, parameter, read, select
 
+pytest.importorskip("defusedxml")
+
 ENTITY = '<!DOCTYPE net [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><net name="&b;"/>'
 OUTSIDE = '<!DOCTYPE net [<!ENTITY a SYSTEM "file:///etc/hostname">]><net>&a;</net>'
 GOOD = select("4", "4", "")
