@@ -126,11 +126,6 @@ def test_cuda_kernel_takes_streams_of_driver_and_runtime():
     assert "CUstream" not in header.text(LIBRARIES["every rule"]).decode()
 
 
-def test_header_of_the_family_declares_one_function():
-    text = header.text(LIBRARIES["any shapes"]).decode()
-    assert "int32_t te_select_where_call_on(" in text and "te_select_float" not in text
-
-
 def test_header_lists_the_dispatched_nodes_beside_kernels():
     text = header.text(LIBRARIES["kernels beside any shapes"]).decode()
     assert " * Nodes of the model:\n *   graph#* / */\n" in text

@@ -1,13 +1,11 @@
 """Calls that give a result: every kind of operand, against NumPy bit for bit."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
-from tests.support.operands import bits_of, expected, mask, random, same
+from tests.support.operands import bits_of, random, same
 from tests.support.runtime_standin import kernel
 
 
@@ -60,16 +58,3 @@ def test_python_scalars_of_every_kind(dtype, value):
     out = kernel(Workload((3,), (), (3,), dtype))(np.ones(3, bool), value, random((3,), dtype))
     wanted = value if abs(value) < 2**63 or dtype == "uint64" else float(value)
     assert bits_of(out) == bits_of(np.full(3, wanted, numpy_dtype(dtype)))
-
-
-def test_eight_threads_call_one_parallel_kernel():
-    shape = (64, 64)
-    k = kernel(same("float32", shape), 1)
-
-    def is_right(seed):
-        given = mask(shape, seed), *(random(shape, "float32", seed + more) for more in (0, 100))
-        wanted = bits_of(expected(*given))
-        return all(bits_of(k(*given)) == wanted for _ in range(50))
-
-    with ThreadPoolExecutor(8) as callers:
-        assert all(callers.map(is_right, range(8)))

@@ -55,8 +55,7 @@ LOADING = """
 
 def test_image_is_sealed_memory_named_like_the_library(built):
     count, name = alone(LOADING, built)
-    assert count == "1" or name.startswith("/memfd:")
-    assert name == "/memfd:mask.so (deleted)"
+    assert (count, name) == ("1", "/memfd:mask.so (deleted)")
 
 
 def test_profilers_can_have_a_file(built, tmp_path):
@@ -160,16 +159,20 @@ def test_threads_and_a_forked_child_load_at_once(built, tmp_path):
     assert alone(code, built) == ["0"]
 
 
-@pytest.mark.parametrize("version", ["0.1.8", "0.1.8.post2", "0.2.0", "1.0", "0.0.99", "0.1rc1"])
-def test_untested_release_of_tvm_ffi_warns(version):
-    with pytest.warns(RuntimeWarning, match=rf"apache-tvm-ffi is {version}; .*>=0\.1\.9"):
+@pytest.mark.parametrize(
+    ("versions", "warned"),
+    [
+        (("0.1.8", "0.2.0", "1.0", "0.0.99", "0.1rc1"), True),
+        (("0.1.9", "0.1.14.post1", "0.1.99rc1", "0.1.140"), False),
+    ],
+)
+def test_untested_release_of_tvm_ffi_warns(versions, warned, recwarn):
+    for version in versions:
+        recwarn.clear()
         image.warn_of_untested(version)
-
-
-@pytest.mark.parametrize("version", ["0.1.9", "0.1.14.post1", "0.1.15", "0.1.99rc1", "0.1.140"])
-def test_tested_release_of_tvm_ffi_does_not_warn(version, recwarn):
-    image.warn_of_untested(version)
-    assert not list(recwarn)
+        said = [str(warning.message) for warning in recwarn]
+        assert len(said) == warned
+        assert all(f"apache-tvm-ffi is {version}; " in text and ">=0.1.9" in text for text in said)
 
 
 def test_release_of_the_runtime_asks_for_what_is_tested():

@@ -41,8 +41,6 @@ LIBRARY = Library(
     ("name", "kernel"),
     [
         ("select_a", "select_a"),
-        ("attn_where", "select_a"),
-        ("graph#0", "select_a"),
         ("graph#1", "select_b"),  # a place comes before a name
         ("twice", "select_b"),
         ("graph/3:If.then_branch#0", "select_b"),
@@ -59,7 +57,6 @@ def test_kernel_is_found_by_name_and_place_of_a_node(name: str, kernel: str) -> 
     [
         ("differs", "is the name of 2 nodes that differ in kernel; expected a place: graph#4, gra"),
         ("graph#5", "has no kernel of its own, its status is folded: why graph#5 is folded"),
-        ("constant", "the node 'constant' has no kernel of its own, its status is folded: why"),
         ("late", "its status is dispatched: why graph#6 is dispatched; te_select.where.use takes"),
         ("attn_were", "is none of the 2 kernels of model.so; expected one such as attn_where"),
         ("a\n\x1b[31m", r"its status is refused: why graph\n#10 is refused"),

@@ -119,7 +119,8 @@ def test_answer_from_before_another_stall_does_not_count(pool):
     answer(pool)
     pool.teach(1, FAIR, STALL)
     pool.let_pass(2 * MS)
-    assert (pool.are_free(), pool.times_asked()) == (0, 2)
+    assert [pool.are_free() for _ in range(2)] == [0, 0]
+    assert pool.times_asked() == 2
 
 
 def test_calls_have_helpers_again_after_256_ms(pool):

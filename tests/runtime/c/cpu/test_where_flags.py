@@ -14,12 +14,6 @@ def flags(asked):
     return set(found)
 
 
-def test_no_flag_is_set_that_the_profile_does_not_want(where):
-    made = where(bytes_per_thread=KB)
-    assert flags(made.asked(*operands(100_000))) == set()
-    assert made["fences"] == 0
-
-
 @pytest.mark.parametrize(("threads", "elements"), [(1, 100), (2, 200)])
 def test_stores_pass_the_cache_by_bytes_moved_per_thread(where, threads, elements):
     """Every thread has caches of its own. Stores past the cache are ordered once they are done."""
@@ -90,16 +84,6 @@ def test_uniform_rows_of_a_mask_are_found_along_each_loop(where):
     assert flags(made.asked(rows, x, x)) == {"skip"}
     assert flags(made.asked(with_gaps[..., :200], x, x)) == {"skip"}
     assert flags(made.asked(mask(40, 50, 201)[..., :200], x, x)) == set()
-
-
-@pytest.mark.parametrize("gap", [0, 1])
-def test_first_row_of_a_mask_says_nothing_of_the_others(where, gap):
-    made = where(bytes_per_thread=KB, skip=1)
-    x = bits(400, 200)
-    uniform, mixed = np.zeros((400, 200 + gap), bool), mask(400, 200 + gap)
-    uniform[0], mixed[0] = mixed[0], True
-    assert flags(made.asked(uniform[:, :200], x, x)) == {"skip"}
-    assert flags(made.asked(mixed[:, :200], x, x)) == set()
 
 
 @pytest.mark.parametrize("backwards", [0, 1])
