@@ -3,7 +3,6 @@
 import sys
 import textwrap
 import time
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -176,19 +175,6 @@ def test_forked_child_keeps_nothing_of_its_parent():
         print(os.waitpid(child, 0)[1], kept > LARGE)
         """)
     assert said == "0 True\n"
-
-
-def test_memory_is_counted_by_tracemalloc(operands):
-    tracemalloc.start()
-    try:
-        for _ in range(2):  # new memory, and kept memory
-            before = tracemalloc.get_traced_memory()[0]
-            result = where(*operands)
-            assert tracemalloc.get_traced_memory()[0] - before > 4 * LARGE
-            del result
-            assert tracemalloc.get_traced_memory()[0] - before < LARGE
-    finally:
-        tracemalloc.stop()
 
 
 @needs_limits

@@ -1,6 +1,5 @@
 """The extension in interpreters of Python: the main one alone, and without the lock."""
 
-import importlib.util
 import sys
 import sysconfig
 
@@ -47,12 +46,3 @@ def test_only_the_main_interpreter_has_it_whoever_is_first():
 def test_import_leaves_the_lock_as_it_is():
     is_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
     assert is_enabled() is not bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
-
-
-def test_module_can_be_imported_again():
-    """It holds nothing of its own: a second module object shares all with the first."""
-    spec = importlib.util.spec_from_file_location(extension.__name__, extension.__file__)
-    again = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(again)
-    assert again.counts() == extension.counts()
-    assert again.LARGE == extension.LARGE

@@ -148,17 +148,6 @@ def test_missing_files_and_bad_paths(copied, tmp_path):
         loading.load(copied)
 
 
-def test_compiler_of_cc_is_asked_once_for_its_machine(tmp_path, monkeypatch):
-    program = tmp_path / "compiler"
-    program.write_text(
-        f"#!/bin/sh\necho asked >> {tmp_path}/log\necho {platform.machine()}-linux\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("CC", str(program))
-    assert c_compiler() == c_compiler() == (str(program),)
-    assert (tmp_path / "log").read_text() == "asked\n"
-
-
 def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
     entry = link.KernelEntry(W, (link.Version("no_such_symbol"),))
     with pytest.raises(ToolchainError, match="no_such_symbol") as caught:

@@ -25,13 +25,6 @@ def probe(folder, monkeypatch):
     return lambda **how: cpu_probe.Probe(folder, **how)
 
 
-def test_pointers_and_sizes_are_those_of_the_operands(probe):
-    made = probe()
-    arrays = made(5, 7)
-    assert list(made.seen.sizes) == [7, 5]  # by name, whatever their order in the shapes
-    assert list(made.seen.pointers) == [array.ctypes.data for array in arrays]
-
-
 def until(probe, expected, *bytes_):
     """Ask for a plan until it is so: calls run alone while cores have other work."""
     for _ in range(500):
@@ -79,13 +72,6 @@ CAP = f"{SERIAL},stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fi
 def test_plan_follows_the_knobs_and_the_machine(probe, monkeypatch, profile, how, bytes_, expected):
     monkeypatch.setenv("TE_SELECT_PROFILE", profile or SERIAL)
     until(probe(**how), expected, *bytes_)
-
-
-def test_small_call_after_a_large_one_has_one_thread_again(probe):
-    made = probe(bytes_per_thread=100)
-    made.on(THREADS, 1000)
-    made(1)
-    assert made.seen.tasks == 1
 
 
 def test_call_of_one_thread_inside_the_caches_is_small(probe):

@@ -111,28 +111,6 @@ def test_library_that_a_forked_child_loads_runs_alone_too(path, tmp_path):
     c_half.run(path, code)
 
 
-def test_fork_while_others_call_leaves_a_child_that_works(path):
-    code = """
-        import threading
-        stop = []
-        def call():
-            while not stop:
-                assert pool.try_once(64, 4, 0, 0, 1000) == 0
-        threads = [threading.Thread(target=call) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for k in range(60):
-            child = os.fork()
-            if not child:
-                os._exit(any(pool.try_once(64, 4, 0, 0, 0) for _ in range(20)))
-            assert os.waitpid(child, 0)[1] == 0
-        stop.append(1)
-        for thread in threads:
-            thread.join()
-    """
-    c_half.run(path, code)
-
-
 def test_signals_go_to_the_threads_of_the_program(path):
     """Python runs handlers in its main thread, and a helper must not receive the signal instead."""
     code = """

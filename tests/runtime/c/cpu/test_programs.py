@@ -1,12 +1,9 @@
 """Kernels that TVM compiled, in programs in C: their threads, OpenMP's and the loader's lock."""
 
-import shutil
-
 import pytest
 
 from te_select import Workload
 from tests.support import c_programs
-from tests.support.programs import ended
 
 N = Workload(("n",), ("n",), ("n",))
 
@@ -54,14 +51,3 @@ def test_only_the_first_call_opens_files_and_none_loads(kernel, library, loading
     """A library tells the linker once that it stays. The refused call returns 1."""
     program = kernel.compile("no_loader.c", f"no_loader{library[-2:]}", library)
     assert c_programs.output(program) == f"{loading} 1 0 0 1\n"
-
-
-@pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
-def test_loading_opens_no_file_but_libraries(kernel):
-    program = kernel.compile("open_plug_in.c", "opener_alone")
-    command = ("strace", "-f", "-e", "trace=open,openat", str(program), "./mask.so")
-    done = ended(*command, cwd=kernel.folder)
-    assert done.returncode == 0, done.stderr
-    opened = [line.split('"')[1] for line in done.stderr.splitlines() if '"' in line]
-    after = opened[opened.index("./mask.so") + 1 :]
-    assert [path for path in after if ".so" not in path] == []

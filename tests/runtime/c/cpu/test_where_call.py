@@ -32,11 +32,11 @@ def half(tmp_path_factory):
     return built
 
 
-def view(shape, strides=None, ndim=None):
-    """An operand of a shape; compact unless it has strides, and of its own rank unless told."""
+def view(shape, ndim=None):
+    """A compact operand of a shape, and of its own rank unless told."""
     rank = len(shape) if ndim is None else ndim
     numbers = ctypes.c_int64 * len(shape)
-    return View(rank, numbers(*shape), numbers(*strides) if strides else None)
+    return View(rank, numbers(*shape), None)
 
 
 def joined(half, *views):
@@ -45,22 +45,12 @@ def joined(half, *views):
     return half.te_select_join(ctypes.byref(call), (View * 3)(*views)), call
 
 
-def test_strides_are_those_of_the_operand_and_0_where_it_stays(half):
-    given = view((2, 1, 5), (999, 888, -16)), view((3, 1), (7, 777)), view(())
-    elements, call = joined(half, *given)
-    assert elements == 30
-    found = [list(call.strides[number][:3]) for number in range(3)]
-    assert found == [[999, 0, -16], [0, 7, 0], [0, 0, 0]]
-
-
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize(
     "odd",
     [
         view((3,)),
-        view((-2,)),
         view((2, -1, 2)),
-        view((2,), ndim=-1),
         view((2,), ndim=-(2**31)),
         view((2,) * 65),
         view((2,), ndim=2**31 - 1),
