@@ -44,8 +44,6 @@ def test_manifest_of_another_format_is_refused(form):
         ({"target": {"kind": "cpu", "cpu_features": []}}, "name is None, expected a str"),
         ({"versions": []}, r"versions is \[\], expected a dict"),
         ({"kernels": [3]}, "kernels is 3, expected a dict"),
-        ({"kernels": [KERNEL | {"workload": KERNEL["workload"] | {"shape": 1}}]}, ""),
-        ({"components": ["GCC"]}, "component"),
         ({"components": [dict.fromkeys(PART, "x") | {"name": "a\nb"}]}, "a string of one line"),
         ({"nodes": [3]}, "nodes is 3, expected a dict"),
         ({"nodes": [{"place": "graph#1"}]}, "name is None, expected a str"),

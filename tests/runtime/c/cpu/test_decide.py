@@ -91,16 +91,3 @@ def test_threads_have_equal_tasks_of_256_kb_at_most_65536(tmp_path):
         (1 << 45, 3, (1 << 16) - 1),
     ):
         assert tasks_for(moved, threads) == tasks
-
-
-def test_more_libraries_load_than_static_tls_has_room_for(parallel):
-    code = """
-        import shutil, sys, tvm_ffi
-        path, name = sys.argv[1:]
-        modules = []
-        for i in range(600):
-            copy = shutil.copy(path, f"{path[:-3]}-{i}.so")  # a library of its own
-            modules.append(tvm_ffi.load_module(copy))
-            modules[-1].get_function(name)
-    """
-    run_alone(code, parallel, loading.load(parallel).workload.name)

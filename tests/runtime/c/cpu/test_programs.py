@@ -51,3 +51,9 @@ def test_only_the_first_call_opens_files_and_none_loads(kernel, library, loading
     """A library tells the linker once that it stays. The refused call returns 1."""
     program = kernel.compile("no_loader.c", f"no_loader{library[-2:]}", library)
     assert c_programs.output(program) == f"{loading} 1 0 0 1\n"
+
+
+def test_no_function_needs_much_of_a_stack(kernel):
+    """The first large call starts the pool."""
+    program = kernel.compile("small_stack.c", "small_stack", "./mask.so")
+    assert c_programs.output(program) == "1 1\n"

@@ -79,8 +79,3 @@ def test_threads_that_share_a_cache_are_counted(detect, shared, threads):
 def test_cache_without_a_valid_size_is_ignored(detect, size):
     found = detect([("2", "Unified", size, "0"), ("3", "Unified", "8M", "0")])
     assert (found.l2, found.l3) == (0, 8 << 20)
-
-
-def test_what_the_system_hides_stays_unknown(detect):
-    found = detect([])
-    assert (found.vendor, found.l2, found.l3, found.threads_per_l3) == (b"", 0, 0, 0)

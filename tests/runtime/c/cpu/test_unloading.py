@@ -6,7 +6,6 @@ import sys
 import pytest
 
 import te_select
-from tests.support.machines import on_x86_64
 from tests.support.plain_c_caller import SHAPE
 from tests.support.programs import output
 from tests.support.runtime_standin import build
@@ -38,9 +37,3 @@ def test_library_is_closed_while_its_threads_wait_and_work(standin):
 
 def test_five_hundred_libraries_are_opened_called_and_closed(standin, tmp_path):
     run(*copies(standin, tmp_path, 500))
-
-
-@on_x86_64
-def test_libraries_of_several_levels_share_a_process(tmp_path):
-    path = te_select.export([WORKLOAD], tmp_path / "levels.so", "x86-64,x86-64-v2")
-    run(*copies(path, tmp_path, 20))

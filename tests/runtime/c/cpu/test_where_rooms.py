@@ -37,23 +37,16 @@ def test_nothing_is_written_where_there_is_no_memory(where, given, threads):
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("given", "allocations"),
     [
-        operands(100_000),
-        (mask(100_000), bits(100_000), np.float32(1)),
-        (mask(900, 1), bits(900, 300), bits(900, 300)),
-        (mask(10, 10), bits(10, 10).T, bits(10, 10)),  # so small that it has room on the stack
+        (operands(100_000), 0),
+        ((mask(900, 1), bits(900, 300), bits(900, 300)), 0),
+        ((mask(2, 64), bits(64, 2).T, bits(2, 64)), 0),  # tiles so small that they need 2 KB
+        ((mask(3, 64), bits(64, 3).T, bits(3, 64)), 1),  # two lines, and 13 bytes for each element
     ],
 )
-def test_call_with_small_tiles_or_none_allocates_nothing(alone, given):
-    alone["is_short_of_memory"] = 1
+def test_only_rooms_of_more_than_2_kb_are_allocated(alone, given, allocations):
     alone.asked(*given)
-
-
-@pytest.mark.parametrize(("rows", "allocations"), [(2, 0), (3, 1)])
-def test_rooms_of_more_than_2_kb_are_allocated(alone, rows, allocations):
-    """A room has two lines, and 13 bytes for each element."""
-    alone.asked(mask(rows, 64), bits(64, rows).T, bits(rows, 64))
     assert (alone["taken"], alone["given_back"]) == (allocations, allocations)
 
 
