@@ -146,12 +146,3 @@ def test_manifest_longer_than_the_one_inside_is_refused(path):
     versions = {**longer.versions, "more": "x" * 1000}
     with pytest.raises(ArtifactError, match="no room for this manifest"):
         found.alone(type(longer)(longer.kernels, longer.target, versions))
-
-
-@pytest.mark.parametrize("name", ["select.so", "json.so", "types.abi3.so", "_json.so"])
-def test_name_of_a_module_of_python_is_refused_with_another(pair, tmp_path, name):
-    module = name.partition(".")[0]
-    expected = f"place of its own module {module}; expected another name, such as"
-    with pytest.raises(ArtifactError, match=expected):
-        stored.write(stored.read(pair[0]), tmp_path / name)
-    assert list(tmp_path.iterdir()) == []

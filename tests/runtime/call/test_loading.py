@@ -52,16 +52,6 @@ def test_library_of_many_kernels(tmp_path):
     assert (library[W.name](*ARGS) == ARGS[0]).all()
 
 
-def test_missing_kernel_is_a_key_error_with_names_near_it(tmp_path):
-    library = loading.load(build([W, Workload((9,), (9,), (9,), "int8")], tmp_path / "two.so"))
-    name = Workload((9,), (9,), (9,), "int8").name
-    with pytest.raises(KeyError, match=rf"none of the 2 kernels of .*expected one such as {name}"):
-        library[name[:-1]]
-    with pytest.raises(KeyError, match=r"'foo' is none .*such as select_"):
-        library["foo"]
-    assert library.get("foo") is None and "foo" not in library and name in library
-
-
 def test_only_tvm_ffi_functions_are_exported(built):
     symbols = output("nm", "-D", "--defined-only", built).split()[2::3]
     names = [

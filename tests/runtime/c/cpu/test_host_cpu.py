@@ -181,11 +181,3 @@ def test_failure_of_one_thread_is_that_of_the_call(probe, which):
     made.seen.fails = 0
     made(1)
     assert made.seen.tasks == 1
-
-
-def test_nothing_is_called_where_out_has_no_element(probe):
-    made = probe(stream_from=1, bytes_per_thread=1)
-    made(0, 5)
-    assert made.seen.calls == 0
-    made(1)
-    assert made.seen.calls == 1

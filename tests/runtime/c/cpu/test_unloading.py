@@ -26,14 +26,7 @@ def standin(tmp_path_factory):
     return build([WORKLOAD], path, bytes_per_thread=256)
 
 
-def copies(path, folder, count):
-    """Copies of a file; each is loaded as a library of its own."""
-    return [shutil.copy(path, folder / f"{i}.so") for i in range(count)]
-
-
-def test_library_is_closed_while_its_threads_wait_and_work(standin):
-    run(standin)
-
-
-def test_five_hundred_libraries_are_opened_called_and_closed(standin, tmp_path):
-    run(*copies(standin, tmp_path, 500))
+@pytest.mark.parametrize("count", [1, 500])
+def test_library_is_closed_while_its_threads_wait_and_work(standin, tmp_path, count):
+    """Each copy of a file is loaded as a library of its own."""
+    run(*(shutil.copy(standin, tmp_path / f"{i}.so") for i in range(count)))
