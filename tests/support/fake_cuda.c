@@ -332,15 +332,11 @@ int cuEventRecord(void* event, void* stream) { return clock_gettime(CLOCK_MONOTO
 
 int cuEventSynchronize(void* event) { return 0; }
 
-int cuEventElapsedTime_v2(float* milliseconds, void* begin, void* end) {
+int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
   const struct timespec *a = begin, *b = end;
   *milliseconds =
       (float)((double)(b->tv_sec - a->tv_sec) * 1e3 + (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
   return 0;
-}
-
-int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
-  return cuEventElapsedTime_v2(milliseconds, begin, end);
 }
 
 int cuGetErrorName(int code, const char** name) {

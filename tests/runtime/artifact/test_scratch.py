@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,9 @@ import pytest
 
 from te_select.runtime.artifact import scratch
 from tests.support.machines import OTHER_USER, needs_users
+from tests.support.programs import ended, python
 
 LEFT = f".te_select-{'0' * 16}"
-LIMITED = """
-    import os, resource, signal, sys
-
-    def limit(size):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-"""
-
-
-def alone(code: str, *args: Any, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(LIMITED) + textwrap.dedent(code), *map(str, args)],
-        stderr=subprocess.PIPE, text=True, check=False, timeout=300,
-        **({"stdout": subprocess.PIPE} | options),
-    )  # fmt: skip
 
 
 def names(folder: Path) -> set[str]:
@@ -53,24 +39,25 @@ def test_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
     code = """
+    import resource, sys
     from pathlib import Path
     from te_select.errors import ArtifactError
     from te_select.runtime.artifact.atomic import replace_all
-    limit(10)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
     try:
         replace_all({Path(sys.argv[1], "a"): b"", Path(sys.argv[1], "b"): b"more than ten bytes"})
     except ArtifactError as error:
         print(error)
     """
-    done = alone(code, tmp_path)
-    assert "b cannot be written: File too large" in done.stdout, done.stderr
+    assert "b cannot be written: File too large" in python(code, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("words", [["env"], ["env", "--json"], ["--help"]])
 def test_full_standard_output_is_one_line(words: list[str]) -> None:
+    command = [sys.executable, "-m", "te_select", *words]
     with Path("/dev/full").open("w") as full:
-        done = alone("from te_select.cli import main\nmain()", *words, stdout=full)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     said = "te-select: error: standard output cannot be used: No space left on device"
     assert done.returncode == 1 and done.stderr.startswith(said)
     assert done.stderr.count("\n") == 1
@@ -86,16 +73,18 @@ def test_folder_that_others_remove_is_named() -> None:
 
 
 def test_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path) -> None:
-    code = """
+    code = """if True:
+    import os, signal
     from te_select.runtime.artifact import scratch
     made = scratch.make()
     (made / "kernels.o").write_bytes(b"x" * 1000)
     print(made, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
     """
-    made = [alone(code, env={"TMPDIR": str(tmp_path)}).stdout.strip() for _ in range(2)]
-    assert names(tmp_path) == {Path(made[1]).name}  # the second has removed the first
-    assert Path(made[1], "kernels.o").exists()
+    killed = [ended(sys.executable, "-c", code, TMPDIR=str(tmp_path)) for _ in range(2)]
+    left = Path(killed[1].stdout.strip())
+    assert names(tmp_path) == {left.name}  # the second has removed the first
+    assert (left / "kernels.o").exists()
     clear(tmp_path)
     assert names(tmp_path) == set()
 

@@ -1,8 +1,6 @@
-"""Threads of parallel kernels: how many are started, and by which processes."""
+"""How calls are run: what the environment may say, and how many tasks a call has."""
 
 import ctypes
-import os
-from pathlib import Path
 
 import pytest
 
@@ -11,18 +9,6 @@ from te_select.runtime.call import loading
 from tests.support import c_half
 from tests.support.programs import python
 from tests.support.runtime_standin import build
-
-ROOT = Path(__file__).parents[4]
-PATHS = {
-    "PATH": "/usr/bin:/bin",
-    "PYTHONPATH": os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(ROOT)))),
-}
-
-
-def run_alone(code, *args, **environment):
-    """Run code in a process that must not hang or crash."""
-    return python(code, *args, env=PATHS, **{"TE_SELECT_NUM_THREADS": "4"} | environment)
-
 
 SHAPE = (64, 64)
 SQUARE = Workload(SHAPE, SHAPE, SHAPE)
@@ -65,7 +51,7 @@ REFUSED = """
     ],
 )
 def test_variable_that_is_wrong_is_refused_at_load_and_by_calls(parallel, variable, said, values):
-    out = run_alone(REFUSED, parallel, loading.load(parallel).workload.name, variable, *values)
+    out = python(REFUSED, parallel, loading.load(parallel).workload.name, variable, *values)
     lines = out.splitlines()
     for value, at_load, calling in zip(values, lines[::2], lines[1::2], strict=True):
         shown = f"{variable}{said}{value}'" if value.isascii() else f"{variable}{said}"
