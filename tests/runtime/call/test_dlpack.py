@@ -27,6 +27,7 @@ def test_address_is_that_of_the_first_element():
         assert (found.shape, found.strides, found.dtype) == ((3, 4), (4, 1), (2, 32, 1))
         assert not found.readonly
     assert dlpack.read(HandMade(THEN, data=0, offset=16)).address == 0
+    assert not dlpack.read(HandMade(THEN, flags=2)).readonly  # it is a copy
 
 
 def test_input_may_be_read_only():

@@ -59,6 +59,7 @@ def test_kernel_is_found_by_name_and_place_of_a_node(name: str, kernel: str) -> 
         ("graph#5", "has no kernel of its own, its status is folded: why graph#5 is folded"),
         ("late", "its status is dispatched: why graph#6 is dispatched; te_select.where.use takes"),
         ("attn_were", "is none of the 2 kernels of model.so; expected one such as attn_where"),
+        ("foo", "'foo' is none of the 2 kernels of model.so; expected one such as select_a"),
         ("a\n\x1b[31m", r"its status is refused: why graph\n#10 is refused"),
     ],
 )
