@@ -127,11 +127,3 @@ def test_rule_follows_the_traits_of_a_machine(find, machine, origin, least, most
     assert found.origin == origin
     assert least * MB <= first <= most * MB
     assert decisions["backwards"] == (vendor == "GenuineIntel")
-
-
-def test_machine_without_leaves_of_caches_has_plausible_ones(built, tmp_path, monkeypatch):
-    monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
-    library = c_half.copied(built, tmp_path)
-    library.find.restype = ctypes.c_char_p
-    found = Profile.parse(library.find().decode()).machine
-    assert (found["l2"], found["l3"], found["threads_per_l3"]) == (MB, 32 * MB, 1)
