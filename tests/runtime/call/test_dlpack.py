@@ -9,7 +9,7 @@ from te_select.errors import ArgumentError
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime.call import dlpack, operands
-from tests.support.hand_made import CUDA, READ_ONLY, HandMade
+from tests.support.hand_made import READ_ONLY, HandMade
 from tests.support.runtime_standin import kernel
 
 SAME = Workload((3, 4), (3, 4), (3, 4), "float32")
@@ -49,12 +49,6 @@ def test_what_is_no_capsule_is_refused():
 
     with pytest.raises(ArgumentError, match="then is a Wrong that __dlpack__ does not hand over"):
         kernel(SAME)(COND, Wrong(THEN), ELSE)
-
-
-def test_memory_of_another_device_is_named():
-    assert dlpack.read(HandMade(THEN, device=CUDA), dlpack.CUDA_DEVICES).device == 0
-    with pytest.raises(dlpack.WrongDeviceError, match="in memory of the CPU"):
-        dlpack.read(HandMade(THEN), dlpack.CUDA_DEVICES)
 
 
 class Fresh:

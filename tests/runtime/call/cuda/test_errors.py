@@ -14,6 +14,7 @@ from tests.support.cuda_standin import (
     on_device,
     running,
 )
+from tests.support.programs import python
 
 W = Workload(SHAPE, SHAPE, SHAPE)
 
@@ -24,14 +25,6 @@ def test_torch_tensor_of_the_cpu_is_refused_with_what_to_do():
         cond, then, else_ = data()
         with pytest.raises(ArgumentError, match=r"then is a .* on cpu; .* pass then.cuda\(\)"):
             cuda_standin.kernel(W)(on_device(cond), torch.from_numpy(then), on_device(else_))
-
-
-def test_one_element_that_is_no_tensor_is_told_what_is_expected():
-    workload = Workload(SHAPE, SHAPE, ())
-    with running(workload):
-        cond, then, _ = (on_device(array) for array in data())
-        with pytest.raises(ArgumentError, match=r"else_ is a object; .* on a CUDA device"):
-            cuda_standin.kernel(workload)(cond, then, object())
 
 
 def test_two_devices_are_refused():
@@ -117,3 +110,23 @@ def test_device_that_is_not_there_is_an_error(device, said):
         for array in (*arrays, out):
             array.memory.device = 0
         assert fake.fake_launches() == 0
+
+
+def test_call_without_a_driver_says_so(tmp_path):
+    if cuda_standin.real_driver() and not cuda_standin.fake_library.cache_info().currsize:
+        pytest.skip("a real NVIDIA driver is installed")
+    script = """
+        import sys
+        import numpy as np, te_select
+        from tests.support.hand_made import CUDA, HandMade
+        kernel = te_select.load(sys.argv[1])
+        *inputs, out = [HandMade(np.ones((3, 5), t), device=CUDA) for t in ("?", "f4", "f4", "f4")]
+        for given in ({"out": out}, {}):
+            try:
+                kernel(*inputs, **given)
+            except te_select.SelectError as error:
+                print(error)
+    """
+    called, unallocated = python(script, cuda_standin.build([W], tmp_path / "mask.so")).splitlines()
+    assert "there is no NVIDIA driver (libcuda.so.1" in called
+    assert "cannot be allocated: there is no NVIDIA driver" in unallocated
