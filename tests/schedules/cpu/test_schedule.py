@@ -9,6 +9,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from te_select import Workload
+from te_select.backends.cpu.lowering import lower_kernel
 from te_select.backends.targets import resolve
 from te_select.compiler import build
 from te_select.compiler.scheduling import schedule
@@ -153,6 +154,18 @@ def test_function_for_short_rows_takes_few_of_them_at_a_time():
     assert cpu.variants(pattern, fewer)[0].config.piece == 64
     serial = dataclasses.replace(config, bytes_per_thread=0, piece=1 << 30)
     assert [each.config.piece for each in cpu.variants(pattern, serial)] == [1 << 30] * 2
+
+
+def test_function_for_small_calls_skips_what_pays_for_large():
+    workload = Workload(["n"], ["n"], ["n"])
+    pattern = access_pattern(workload)
+    default = cpu.default_config(pattern, V3.tvm)
+    small, main = (each.config for each in cpu.variants(pattern, default))
+    assert (small.bytes_per_thread, small.stream_from, small.skip) == (0, 0, False)
+    assert main.bytes_per_thread and main.stream_from and main.skip
+    assert "parallel" not in lower_kernel(schedule(workload, V3), "kernel")[1].script()
+    serial = dataclasses.replace(default, bytes_per_thread=0)
+    assert len(cpu.variants(pattern, serial)) == 1
 
 
 @pytest.mark.parametrize(
