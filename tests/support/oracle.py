@@ -643,9 +643,11 @@ def _walks() -> Iterator[Case]:
             return given | {odd: change(given[odd])}
 
         yield Case(f"{loops[0]}, {loops[1]}, {loops[2]} of {dtype}, {odd} {how}", None, make)
-    for dtype, number in (("u1", 255), ("i1", -128), ("f8", -0.0), ("f4", 3), ("?", True)):
+    held = (("u1", 255), ("i1", -128), ("i8", -(2**63)), ("?", True), ("f8", 1e300), ("f4", 0.1))
+    for dtype, number in (*held, ("f8", -0.0), ("f4", 3)):
         yield Case(f"{number} as {dtype}", None, _with_number(dtype, number), "number", "x")
-    for dtype, number in (("u1", -1), ("u1", 256), ("i1", 128), ("?", 2), ("c8", 1), ("i4", 1.0)):
+    beyond = (("u1", -1), ("u1", 256), ("i1", 128), ("?", 2), ("c8", 1), ("i4", 1.0), ("f2", 0.5))
+    for dtype, number in beyond:
         yield Case(f"{number} as {dtype}", None, _with_number(dtype, number), "large number", "x")
     yield Case("backwards over out", None, _backwards_over_out, "overlap")
     for width in (3, 6, 12, 24, 48):
