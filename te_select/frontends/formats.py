@@ -8,7 +8,6 @@ when it is used.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -33,8 +32,6 @@ class Format:
         Bytes of the largest file that is read.
     begins
         The first bytes of its files, by which a file with another ending is recognized.
-    package
-        The package without which its reader cannot be imported; empty if it needs none.
     """
 
     suffix: str
@@ -42,18 +39,16 @@ class Format:
     reader: str
     largest: int
     begins: tuple[bytes, ...] = ()
-    package: str = ""
 
     def read(self, file: BinaryIO, *, expand: bool) -> list[ModelNode]:
         """Read an opened file of the format; the rest is as for `te_select.read_model`."""
-        if self.package:
-            try:
-                importlib.import_module(self.package)
-            except ModuleNotFoundError as error:
-                raise ToolchainError(
-                    f"{self.title} is read with {self.package}; pip install 'te-select[models]'"
-                ) from error
-        nodes: list[ModelNode] = kinds.load(self.reader)(file, expand=expand)
+        try:
+            reader = kinds.load(self.reader)
+        except ModuleNotFoundError as error:
+            raise ToolchainError(
+                f"{self.title} is read with {error.name}; pip install 'te-select[models]'"
+            ) from error
+        nodes: list[ModelNode] = reader(file, expand=expand)
         return nodes
 
 
@@ -63,7 +58,6 @@ FORMATS = [  # the first is that of a file whose name and bytes tell none
         "an ONNX file",
         "te_select.frontends.onnx:read_onnx",
         (1 << 31) - 1,  # the longest message of protobuf
-        package="onnx",
     ),
     Format(
         ".xml",

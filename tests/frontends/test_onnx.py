@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 
@@ -177,7 +179,8 @@ def test_operators_that_are_functions_are_listed_on_request(tmp_path):
 def test_missing_package_is_named_with_what_brings_it(tmp_path, monkeypatch):
     path = tmp_path / "model.onnx"
     path.write_bytes(model([WHERE], INPUTS).SerializeToString())
-    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    monkeypatch.delitem(sys.modules, "te_select.frontends.onnx", raising=False)
     with pytest.raises(ToolchainError, match=r"te-select\[models\]"):
         read_model(path)
 
