@@ -92,8 +92,9 @@ class _Walker:
         net = net or self._main
         known: dict[tuple[str, str], Tensor] = {}
         found: dict[str, list[ModelNode]] = {layer_id: [] for layer_id in net.layers}
-        makes_shapes = _shape_layers(net)
-        for layer in _order(net, path):
+        order = _order(net, path)
+        makes_shapes = _shape_layers(net, order)
+        for layer in order:
             inputs = [_input(net, layer, port, known, path) for port in layer.inputs]
             constants = (tensor.constant for tensor in inputs)
             constant = not layer.bodies and layer.type not in _CHANGES and all(constants)
@@ -207,20 +208,14 @@ def _order(net: Net, path: str) -> list[Layer]:
     return [net.layers[layer_id] for layer_id in in_order(waits, path, "layers")]
 
 
-def _shape_layers(net: Net) -> set[str]:
+def _shape_layers(net: Net, order: Sequence[Layer]) -> set[str]:
     """Ids of the layers whose outputs become shapes through arithmetic of ints."""
-    sources: dict[str, list[str]] = {}
     ids: set[str] = set()
-    for layer in net.layers.values():
-        ports = [port.id for port in layer.inputs]
-        feeds = [net.edges[layer.id, port][0] for port in ports if (layer.id, port) in net.edges]
-        sources[layer.id] = feeds if layer.type in _INTEGER_ARITHMETIC else []
+    for layer in reversed(order):
+        ports = [(layer.id, port.id) for port in layer.inputs]
+        feeds = [net.edges[port][0] for port in ports if port in net.edges]
         pairs = zip(feeds, _READS_SHAPES, strict=False)
         ids |= {source for source, readers in pairs if layer.type in readers}
-    waiting = list(ids)
-    while waiting:
-        for source in sources.get(waiting.pop(), ()):
-            if source not in ids:
-                ids.add(source)
-                waiting.append(source)
+        if layer.type in _INTEGER_ARITHMETIC and layer.id in ids:
+            ids |= set(feeds)
     return ids
