@@ -65,7 +65,6 @@ FORMATS = [  # the first is that of a file whose name and bytes tell none
         "te_select.frontends.openvino:read_openvino",
         64 << 20,  # 100,000 layers, the most that are read, take as much
         (b"<",),
-        package="defusedxml",
     ),
     Format(
         ".json",

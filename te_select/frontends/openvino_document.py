@@ -103,7 +103,7 @@ def read_document(file: BinaryIO) -> Net:
     except caught(xml.sax.SAXException, LookupError, ValueError) as error:  # or of its encoding
         said = str(error).removeprefix("<unknown>:")
         raise ModelError(f"the file is no OpenVINO IR: {said}") from error
-    root = handler.close()
+    root = handler.tree.close()
     if root.tag != "net":
         raise ModelError(f"the XML holds <{root.tag}>; expected an OpenVINO IR's <net>")
     main: Net = handler.made[root]
@@ -116,9 +116,7 @@ class _Handler(xml.sax.handler.ContentHandler):
     def __init__(self) -> None:
         super().__init__()
         self.made: dict[Any, Any] = {}  # layers and networks whose elements have ended
-        builder = ElementTree.TreeBuilder()
-        self._start, self._end, self.close = builder.start, builder.end, builder.close
-        self.characters = builder.data
+        self.tree = ElementTree.TreeBuilder()
         self._tags = self._layers = 0
 
     def startElement(self, name: str, attrs: Any) -> None:
@@ -127,15 +125,19 @@ class _Handler(xml.sax.handler.ContentHandler):
         self._layers += name == "layer"
         if self._tags > _MOST_TAGS or self._layers > _MOST_LAYERS:
             raise ModelError(f"the file has more than {_MOST_LAYERS} layers")
-        self._start(name, dict(attrs))
+        self.tree.start(name, dict(attrs))
 
     def endElement(self, name: str) -> None:
         """End an element."""
-        element = self._end(name)
+        element = self.tree.end(name)
         if name == "layer":
             self.made[element] = _layer(element, self.made)
         elif name == "net" or name.endswith("body"):
             self.made[element] = _net(element, self.made)
+
+    def characters(self, content: str) -> None:
+        """Add text."""
+        self.tree.data(content)
 
 
 def _layer(element: Any, made: dict[Any, Any]) -> Layer:

@@ -126,6 +126,7 @@ def test_select_is_read_as_openvino_runs_it(tmp_path, case):
 
 def test_missing_package_is_named_with_what_brings_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "defusedxml", None)
-    monkeypatch.setitem(sys.modules, "defusedxml.sax", None)
+    for module in ("openvino", "openvino_document"):
+        monkeypatch.delitem(sys.modules, f"te_select.frontends.{module}", raising=False)
     with pytest.raises(ToolchainError, match=r"te-select\[models\]"):
         read(select("4", "4", ""), tmp_path)
