@@ -62,13 +62,16 @@ def test_call_keeps_nothing(name):
         warnings.simplefilter("ignore")
         for _ in range(20):
             called(given, options)
-        gc.collect()
-        before, blocks = counts(*given, *options.values()), sys.getallocatedblocks()
-        for _ in range(REPEATS):
-            called(given, options)
-        gc.collect()
-        grown = np.subtract(counts(*given, *options.values()), before)
-        more = sys.getallocatedblocks() - blocks
+        for _ in range(3):  # what earlier tests have left may be freed meanwhile
+            gc.collect()
+            before, blocks = counts(*given, *options.values()), sys.getallocatedblocks()
+            for _ in range(REPEATS):
+                called(given, options)
+            gc.collect()
+            grown = np.subtract(counts(*given, *options.values()), before)
+            more = sys.getallocatedblocks() - blocks
+            if np.abs(grown).max() < REPEATS // 5 and abs(more) < REPEATS // 5:
+                break
     assert np.abs(grown).max() < REPEATS // 5 and abs(more) < REPEATS // 5, (grown, more)
 
 

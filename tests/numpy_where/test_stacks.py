@@ -1,12 +1,14 @@
-"""where() in a thread with a small stack, in which NumPy's works."""
+"""where() in threads with small stacks, in which NumPy's works."""
 
 import pytest
 
 from tests.support.programs import python
+from tests.support.where_calls import ROOT
 
 CALLS = """
-    import threading
+    import sys, threading
 
+    way, size = sys.argv[1], int(sys.argv[2])
     import numpy as np
     import te_select
 
@@ -14,30 +16,48 @@ CALLS = """
 
     def operands(m, n):
         cond, x, y = rng.random((m, n)) < 0.5, rng.random((m, n)), rng.random((m, n))
-        flags, turned = rng.random((n, m)) < 0.5, rng.random((n, m))
+        turned = rng.random((n, m))
+        flags = rng.random((n, m)) < 0.5
         yield cond, x, y
         yield flags.T, x[::-1], turned.T  # by tiles
         yield cond[:, :1], x, 1.5  # a row is made of a single value
         yield cond[:, :3], x[:, :3], y[:1, :3]
         yield flags.T[:, :1], x.astype("f4")[:, ::2], turned.T.astype("f4")[:1, ::2]
+        yield cond, x.astype("S3"), y.astype("S3")
 
-    given = [call for shape in ((10, 10), (1500, 1400)) for call in operands(*shape)]
-    right = []
+    given = [call for shape in ((10, 10), (300, 200), (1500, 1400)) for call in operands(*shape)]
+    expected = [np.where(*call) for call in given]
+    if way == "torch":
+        import torch
 
-    def call():
-        for each in given:
-            right.append(np.array_equal(te_select.where(*each), np.where(*each)))
+        texts = [call[1].dtype.kind == "S" or min(call[1].strides) < 0 for call in given]
+        given = [call for call, text in zip(given, texts) if not text]
+        expected = [each for each, text in zip(expected, texts) if not text]
+        given = [[torch.from_numpy(a) if hasattr(a, "shape") else a for a in c] for c in given]
+    wrong = []
 
-    threading.stack_size(32 << 10)
-    thread = threading.Thread(target=call)
-    thread.start()
-    thread.join()
-    print(te_select.where.stats().calls - len(given), right.count(True) - len(given))
+    def call(where):
+        for k, (arguments, right) in enumerate(zip(given, expected)):
+            if not np.array_equal(np.asarray(where(*arguments)), right):
+                wrong.append(k)
+
+    threading.stack_size(size)
+    for where in (np.where, te_select.where) if way != "torch" else (te_select.where,):
+        thread = threading.Thread(target=call, args=(where,))
+        thread.start()
+        thread.join()
+    assert not wrong, wrong
+    print(te_select.where.stats().calls - len(given))
 """
 
 
 @pytest.mark.slow
-def test_every_call_works_in_a_thread_with_a_small_stack(tmp_path):
-    """The thread also makes the first call, and so builds the kernels."""
-    shown = {"TE_SELECT_CACHE_DIR": str(tmp_path), "TE_SELECT_NUM_THREADS": "2"}
-    assert python(CALLS, **shown) == "0 0\n"
+@pytest.mark.parametrize("way", ["by the extension", "torch"])
+def test_every_call_works_in_a_thread_with_a_small_stack(way, tmp_path):
+    """The thread also makes the first call, and so builds or loads the kernels."""
+    if way == "torch":
+        pytest.importorskip("torch")
+    shown = {"PYTHONPATH": str(ROOT)} if way == "torch" else {}  # it is hidden from children
+    if way == "by the extension":
+        shown["TE_SELECT_CACHE_DIR"] = str(tmp_path)  # so that it builds them
+    assert python(CALLS, way, str(32 << 10), TE_SELECT_NUM_THREADS="2", **shown) == "0\n"
