@@ -5,7 +5,7 @@ A new kind of machine needs one record here, and a folder in each of ``schedules
 
 A record names code by a dotted path, which is imported only when it is used. So every package may
 read this table, and the runtime half imports no compiler by it. A dotted path names a module
-(``"te_select.backends.cpu.machine"``), or something in a module
+(``"te_select.backends.cpu.builder"``), or something in a module
 (``"te_select.runtime.call.kernel:Kernel"``).
 """
 
@@ -34,7 +34,7 @@ class Kind:
         The module that reads a target (`te_select.backends.targets` lists its names).
     schedule
         The module of its schedule (`te_select.schedules.seam` lists its names).
-    machine
+    builder
         The module that builds libraries (`te_select.backends` lists its names).
     kernel
         The class of its kernels, a `te_select.runtime.call.kernel.Kernel`.
@@ -81,7 +81,7 @@ class Kind:
     targets: str
     target: str
     schedule: str
-    machine: str
+    builder: str
     kernel: str
     sources: tuple[str, ...]
     bench: str
@@ -111,7 +111,7 @@ KINDS: dict[str, Kind] = {
         ),
         target="te_select.backends.cpu.target",
         schedule="te_select.schedules.cpu.schedule",
-        machine="te_select.backends.cpu.machine",
+        builder="te_select.backends.cpu.builder",
         kernel="te_select.runtime.call.cpu.kernel:CpuKernel",
         sources=("te", "scheduled", "tir", "llvm", "asm"),
         bench="te_select.bench.stage:Stage",
@@ -119,7 +119,7 @@ KINDS: dict[str, Kind] = {
         roof="te_select.timing.roof:bandwidth",
         environment="te_select.backends.cpu.environment:environment",
         by_machine="te_select.backends.cpu.target:by_machine",
-        profile="te_select.timing.cpu.profile",
+        profile="te_select.timing.cpu.calibrate",
         fleet=True,
         family=True,
         cached=True,
@@ -132,7 +132,7 @@ KINDS: dict[str, Kind] = {
         targets="cuda, cuda:sm_90, cuda:sm_80,sm_90",
         target="te_select.backends.cuda.target",
         schedule="te_select.schedules.cuda.schedule",
-        machine="te_select.backends.cuda.machine",
+        builder="te_select.backends.cuda.builder",
         kernel="te_select.runtime.call.cuda.kernel:CudaKernel",
         sources=("te", "scheduled", "tir", "cuda", "ptx", "sass"),
         bench="te_select.bench.cuda.stage:CudaStage",
@@ -140,7 +140,7 @@ KINDS: dict[str, Kind] = {
         roof="te_select.timing.cuda.roof:bandwidth",
         place="te_select.tuning.measuring.on_cuda:Cuda",
         environment="te_select.backends.cuda.compilers:environment",
-        with_numpy="te_select.verify.on_device:OnDevice",
+        with_numpy="te_select.verify.cuda:OnDevice",
         c_functions=True,
         c_stream="struct CUstream_st*",  # cudaStream_t and CUstream, without a header of CUDA
     ),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from te_select import Workload
-from te_select.backends import machine, schedule_of
+from te_select.backends import builder, schedule_of
 from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.errors import SelectError, TargetError
 from te_select.operator.access import access_pattern
@@ -158,7 +158,7 @@ def targets() -> tuple[ResolvedTarget, ...]:
             target = resolve(name)
         except TargetError:  # this LLVM does not know it
             continue
-        if not machine(target.kind).missing(target):
+        if not builder(target.kind).missing(target):
             found.append(target)
     return tuple(found)
 

@@ -64,7 +64,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     paths.check_results("--csv", csv)
     paths.check_plot(plot)
 
-    from te_select.backends import machine  # noqa: PLC0415
+    from te_select.backends import builder  # noqa: PLC0415
     from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
     from te_select.bench.peers import choose_peers, with_plugins  # noqa: PLC0415 - as above
@@ -75,7 +75,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.timing.operands import Mask  # noqa: PLC0415
 
     kind = kinds.kind(resolve(target).kind)
-    device = machine(kind.name).device() or target
+    device = builder(kind.name).device() or target
     drawn = _numbers("--density", density, float, 0, 100), _numbers("--block", block, int, 1)
     masks = [Mask(*each) for each in itertools.product(*drawn)]
     known = with_plugins(kinds.load(kind.peers))

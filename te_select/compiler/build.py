@@ -20,7 +20,7 @@ from typing import Any
 import tvm
 
 from te_select import forks, kinds
-from te_select.backends import build_key, machine
+from te_select.backends import build_key, builder
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.programs import first_line
 from te_select.backends.scheduled import Scheduled, records
@@ -123,7 +123,7 @@ def build_scheduled(
         If two workloads have one name, or TVM cannot lower one of them.
     """
     _check_names(chosen)
-    kind = machine(target.kind)
+    kind = builder(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
     plain = chosen if c_functions is None else [o for o in chosen if o.workload in c_functions]
     plain = plain if kinds.kind(target.kind).c_functions else []
@@ -141,7 +141,7 @@ def build_scheduled(
 
 def _check_runs_here(target: ResolvedTarget) -> None:
     """Refuse a target whose kernels this CPU cannot run."""
-    if missing := machine(target.kind).missing(target):
+    if missing := builder(target.kind).missing(target):
         raise TargetError(
             f"target {target.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
             "one that it can run (te_select.export compiles for other CPUs)"
@@ -177,7 +177,7 @@ def _components(target: ResolvedTarget, versions: dict[str, str]) -> tuple[Compo
         Component(name, versions[key], part, licence)
         for key, (name, licence, part) in _KNOWN.items()
     ]
-    return (*known, *machine(target.kind).components(), _c_compiler(compiler_for(target.triple)))
+    return (*known, *builder(target.kind).components(), _c_compiler(compiler_for(target.triple)))
 
 
 @functools.cache

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from te_select import forks, kinds
-from te_select.backends import machine
+from te_select.backends import builder
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.errors import ArgumentError
@@ -58,5 +58,4 @@ def source(
     chosen = schedule(workload, resolved, False, config)
     if form == "scheduled":
         return "\n\n".join(str(function.script()) for function in chosen.functions.values())
-    text: str = machine(resolved.kind).source(chosen, resolved, form)
-    return text
+    return builder(resolved.kind).source(chosen, resolved, form)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from te_select import kinds
-from te_select.backends import machine, schedule_of
+from te_select.backends import builder, schedule_of
 from te_select.backends.targets import resolve
 from te_select.compiler.build import versions
 from te_select.compiler.family import config_of
@@ -89,9 +89,9 @@ class Session(contextlib.AbstractContextManager["Session"]):
         self._own: Measurer | None = None
         self.last_run: Run | None = None  # of the last task; None if it had a record
         self._journals: dict[Task, Journal] = {}
-        self._machine, self._rules = machine(self.target.kind), schedule_of(self.target.kind)
+        self._builder, self._rules = builder(self.target.kind), schedule_of(self.target.kind)
         general = versions()
-        self.versions = {name: general[name] for name in _BUILDERS} | self._machine.versions()
+        self.versions = {name: general[name] for name in _BUILDERS} | self._builder.versions()
         with store.locked(self.folder):  # fail before minutes of measuring, not after
             pass
 
@@ -99,7 +99,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
     def measurer(self) -> Measurer:
         """The workers, started when they are first needed."""
         if self.runner == LOCAL:
-            self._machine.tuned_on(self.target)
+            self._builder.tuned_on(self.target)
         if self._measurer is None:
             options = self.options
             self._measurer = self._own = open_measurer(self.runner, options.jobs, options.timeout)
@@ -209,7 +209,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
 
     def _search(self, run: Run, task: Task) -> tuple[int, Batches]:
         """How many configs may be tried, and which are proposed."""
-        cpus = self._machine.tuned_on(self.target)[1] if self.runner == LOCAL else None
+        cpus = self._builder.tuned_on(self.target)[1] if self.runner == LOCAL else None
         built = task.workload if task.ranges else None
         space = Space(task.points[-1], self.target, cpus, built)
         known = space.known((self.folder.parent, folders.SHIPPED / self.within))
@@ -235,7 +235,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         for name, least, most in task.ranges:
             words += ["--size", f"{name}={least}:{most}"]
         if self.runner == LOCAL:
-            device, cpus = self._machine.tuned_on(self.target)
+            device, cpus = self._builder.tuned_on(self.target)
         else:
             device, cpus = f"{self.measurer.machine} behind {self.runner}".strip(), None
         task_of = {"workload": task.workload.to_json(), "mask": vars(mask), "ranges": task.ranges}

@@ -8,8 +8,8 @@ import pytest
 from te_select.backends.cpu.profile import of_this_machine
 from te_select.runtime.call.cpu.profile import DECISIONS, NEVER
 from te_select.timing import cores
-from te_select.timing.cpu import profile as module
-from te_select.timing.cpu.profile import Comparison, Measured
+from te_select.timing.cpu import calibrate as module
+from te_select.timing.cpu.calibrate import Comparison, Measured
 from tests.support.cli import run, run_json
 
 FOUND = Measured(dict.fromkeys(DECISIONS, 1) | {"bytes_per_thread": 1 << 20}, ())

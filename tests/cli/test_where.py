@@ -11,7 +11,7 @@ from te_select.backends.cpu import link
 from te_select.numpy_where.kernels import building, key
 from te_select.operator import family
 from te_select.runtime.artifact import cache
-from te_select.timing.cpu import profile
+from te_select.timing.cpu import calibrate as profile
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 

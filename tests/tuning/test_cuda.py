@@ -10,7 +10,7 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.backends.cuda import machine
+from te_select.backends.cuda import builder
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.errors import TuningError
@@ -60,7 +60,7 @@ def test_configs_make_one_kernel_where_their_effect_is_one(workload):
     by_effect, kernels = {}, {}
     for each in random.Random(1).sample(configs, 48):
         scheduled = schedule(workload, SM90, config=dataclasses.asdict(each))
-        made = machine._lower(scheduled, "f")
+        made = builder._lower(scheduled, "f")
         whole = (made.kernel, made.threads, made.blocks)
         effect = cuda.dedup_key(pattern, each)
         assert by_effect.setdefault(effect, whole) == whole

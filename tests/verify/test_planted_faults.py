@@ -13,7 +13,7 @@ from te_select.operator.access import access_pattern
 from te_select.runtime.call.cuda.kernel import CudaKernel
 from te_select.schedules.cpu import schedule as cpu
 from te_select.verify import on_device
-from te_select.verify.on_device import OnDevice
+from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
 from tests.support import cuda_standin
 from tests.support.cuda_emulation import build, lowered

@@ -16,7 +16,7 @@ from te_select.timing.cuda import clocks
 from te_select.timing.cuda.roof import sets_for
 from te_select.timing.rounds import FEWEST, Timing
 from te_select.tuning.measuring.problem import Problem
-from te_select.verify.on_device import OnDevice, on_device
+from te_select.verify.cuda import OnDevice, on_device
 
 
 class Cuda:

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from te_select import Workload
-from te_select.backends.cpu.machine import without_notes
+from te_select.backends.cpu.builder import without_notes
 from te_select.backends.targets import resolve
 from te_select.compiler import sources
 from tests.support.programs import output

@@ -10,13 +10,13 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.backends.cuda import compilers, lowering, machine
+from te_select.backends.cuda import builder, compilers, lowering
 from te_select.backends.scheduled import symbol
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.kinds import KINDS
 from te_select.verify.checks import CHECKS
-from te_select.verify.on_device import OnDevice
+from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel, with_numpy
 from tests.support import cli, cuda_emulation
 from tests.support.cuda_standin import fake_driver
@@ -53,7 +53,7 @@ def library(tmp_path_factory):
 def emulating(folder, arch=90):
     """A device that runs the source of the library's kernels on the CPU."""
     chosen = [schedule(workload, resolve(TARGET)) for workload in WORKLOADS]
-    functions = [machine._lower(one, symbol(i)) for i, one in enumerate(chosen)]
+    functions = [builder._lower(one, symbol(i)) for i, one in enumerate(chosen)]
     names = [function.symbol for function in functions]
     source = lowering.translation_unit(functions)
     emulator = ctypes.CDLL(str(cuda_emulation.build(source, names, folder)))

@@ -9,7 +9,7 @@ import tvm_ffi
 import te_select
 from te_select import ArgumentError, Workload
 from te_select.runtime.call.cuda import driver
-from te_select.verify.on_device import OnDevice
+from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
 
 pytestmark = pytest.mark.gpu

@@ -6,8 +6,8 @@ import pytest
 
 from te_select.backends.cpu.profile import of_this_machine
 from te_select.runtime.call.cpu.profile import ADVICE, DECISIONS, NEVER, Profile
-from te_select.timing.cpu import profile as module
-from te_select.timing.cpu.profile import SECOND, Measured, keep, measure
+from te_select.timing.cpu import calibrate as module
+from te_select.timing.cpu.calibrate import SECOND, Measured, keep, measure
 from te_select.timing.rounds import Timing
 
 MB = 1 << 20

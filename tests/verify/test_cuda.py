@@ -6,7 +6,7 @@ import pytest
 from te_select import Workload
 from te_select.errors import ArtifactError, SelectError
 from te_select.verify import on_device
-from te_select.verify.on_device import OnDevice
+from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
 from tests.support import cuda_standin
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from te_select import Workload
-from te_select.backends.cpu import link, machine
+from te_select.backends.cpu import builder, link
 from te_select.backends.targets import resolve
 from te_select.compiler.build import build_scheduled
 from te_select.compiler.family import build_family
@@ -25,7 +25,7 @@ def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
     ]
     entries = []
     monkeypatch.setattr(link, "stub_source", lambda given, *_: entries.extend(given))
-    monkeypatch.setattr(machine, "link_stub", lambda *_: None)
+    monkeypatch.setattr(builder, "link_stub", lambda *_: None)
     configs = []
     for k, workload in enumerate(workloads):
         default = cpu.default_config(access_pattern(workload), V3.tvm)
