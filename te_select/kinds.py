@@ -101,6 +101,7 @@ class Kind:
     c_stream: str = ""
 
 
+# The kinds by name.
 KINDS: dict[str, Kind] = {
     "cpu": Kind(
         name="cpu",
@@ -145,7 +146,6 @@ KINDS: dict[str, Kind] = {
         c_stream="struct CUstream_st*",  # cudaStream_t and CUstream, without a header of CUDA
     ),
 }
-"""The kinds by name."""
 
 
 def kind(name: str) -> Kind:

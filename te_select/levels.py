@@ -49,6 +49,7 @@ def spelt(names: str) -> dict[str, str]:
     return {llvm: other or llvm for llvm, _, other in pairs}
 
 
+# Lowest first. A library may have several.
 LEVELS = (
     Level("x86-64", vector_bytes=16, in_flight=4),
     Level(
@@ -75,16 +76,15 @@ LEVELS = (
         needs=frozenset({"avx512bw", "avx512vl"}),
     ),
 )
-"""Lowest first. A library may have several."""
 NAMES = tuple(level.name for level in LEVELS)
+# The target of a library for every CPU that has more than the baseline.
 ABOVE_BASELINE = ",".join(NAMES[1:])
-"""The target of a library for every CPU that has more than the baseline."""
+# What LLVM and C compilers call the instruction sets, by their names in targets.
 TRIPLES = {
     "x86-64": "x86_64-linux-gnu",
     "aarch64": "aarch64-linux-gnu",
     "riscv64": "riscv64-linux-gnu",
 }
-"""What LLVM and C compilers call the instruction sets, by their names in targets."""
 
 
 def machine_of(triple: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from te_select.errors import caught, warn
 
+# What te-select reads, in Python and in C; docs/commands.md says what for.
 KNOWN = (
     "TE_SELECT_CACHE_DIR",
     "TE_SELECT_CACHE_SIZE",
@@ -18,7 +19,6 @@ KNOWN = (
     "TE_SELECT_PRIVATE_COPY",
     "TE_SELECT_PROFILE",
 )
-"""What te-select reads, in Python and in C; docs/commands.md says what for."""
 OF_TESTS = (
     "TE_SELECT_CORPUS",
     "TE_SELECT_MODELS",

@@ -20,8 +20,8 @@ LONG_ROW_BYTES = 1024
 LEAST_STREAMED_BYTES = 1 << 19  # of output; with fewer, stores past the cache never won
 GRAINS = tuple(1 << k for k in range(16, 26, 2))  # bytes moved for each thread that tuning tries
 
+# The value of a knob whose decision is left to the machine on which the library runs.
 BY_MACHINE = -1
-"""The value of a knob whose decision is left to the machine on which the library runs."""
 _SWITCH = (BY_MACHINE, 0, 1)
 _LARGEST = 1 << 40  # a piece times literal extents must stay an int64
 _BYTES = range(BY_MACHINE, _LARGEST)
@@ -112,10 +112,10 @@ class Config:
         return self
 
 
+# The knobs whose values in a record of one model of CPU do not serve another model.
 OF_MACHINE = tuple(name for name, each in knobs.of(Config).items() if each.of_machine)
-"""The knobs whose values in a record of one model of CPU do not serve another model."""
+# The knobs that may be random variables of MetaSchedule; the others change the loops.
 NUMBERS = tuple(name for name, each in knobs.of(Config).items() if each.number)
-"""The knobs that may be random variables of MetaSchedule; the others change the loops."""
 
 
 def long_from(pattern: AccessPattern) -> int:

@@ -157,8 +157,8 @@ RISCV64 = Isa(
     names_cpus=False,
 )
 
+# By their names in targets. A target without a triple has the first.
 ISAS = {isa.name: isa for isa in (X86_64, AARCH64, RISCV64)}
-"""By their names in targets. A target without a triple has the first."""
 
 
 def of(target: Target) -> Isa:

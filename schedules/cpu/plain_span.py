@@ -38,8 +38,8 @@ from te_select.schedules.cpu.vectors import (
 )
 from te_select.schedules.cpu.walk import Group, Walk
 
+# A vector of one operand: from operands, a first element and a number of lanes.
 Read: TypeAlias = Callable[[Operands, Expr, int], Expr]
-"""A vector of one operand: from operands, a first element and a number of lanes."""
 
 
 def plain_span(given: Operands) -> None:

@@ -30,8 +30,8 @@ from te_select.schedules.cpu.plain_span import reader
 from te_select.schedules.cpu.vectors import Array, Expr, choose, let
 from te_select.schedules.cpu.walk import Walk, each
 
+# Vector j of an operand: from operands, a first row, a number of rows, and j.
 Column: TypeAlias = Callable[[Operands, Expr, int, int], Expr]
-"""Vector j of an operand: from operands, a first row, a number of rows, and j."""
 
 
 def short_rows(given: Operands) -> None:

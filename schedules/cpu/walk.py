@@ -35,8 +35,8 @@ from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer, unk
 # for spans of 128 bytes and 0.64 for spans of 4096 bytes (Emerald Rapids).
 STREAMED_BYTES = 1024
 
+# The vectors of some rows, one after another: from operands, a first row and a number of rows.
 Group: TypeAlias = Callable[[Operands, Expr, int], list[Expr]]
-"""The vectors of some rows, one after another: from operands, a first row and a number of rows."""
 _Body: TypeAlias = Callable[[Operands, bool], None]  # from operands, and whether past the cache
 
 

@@ -88,8 +88,8 @@ class Config:
         return self
 
 
+# The knobs that may be random variables of MetaSchedule. The others change the structure.
 NUMBERS = tuple(name for name, each in knobs.of(Config).items() if each.number)
-"""The knobs that may be random variables of MetaSchedule. The others change the structure."""
 config_from = partial(leaf.config_from, Config)
 config_of = partial(leaf.config_of, Config)
 

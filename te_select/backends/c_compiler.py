@@ -32,8 +32,8 @@ _LINK = (
     "-Wl,-z,noexecstack",
     "-Wl,-z,defs",
 )
+# Sources of every host half: the argument checks, and the plain C functions.
 CHECKS = ("host.c", "plain.c")
-"""Sources of every host half: the argument checks, and the plain C functions."""
 
 
 @dataclass(frozen=True)

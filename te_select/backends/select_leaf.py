@@ -18,8 +18,8 @@ from te_select.operator.access import STAYS, AccessPattern, Step
 from te_select.operator.broadcast import Dim
 
 CONDITION = "uint8"
+# Carried element types of then, else and out in the definition.
 CARRIED = ("uint8", "uint16", "uint32", "uint64")
-"""Carried element types of then, else and out in the definition."""
 
 Steps = Mapping[str, tuple[Step, ...]]
 

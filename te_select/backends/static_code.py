@@ -17,10 +17,10 @@ from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.artifact.stored import MEMBER, OBJECT
 
 _POOL = "te_select_pool_v5"
+# What a program has once, however many of its libraries and archives bring it.
 SHARED = ("te_select_error", "te_select_error_v1", _POOL)
-"""What a program has once, however many of its libraries and archives bring it."""
+# What a header declares for operands of any shapes.
 ANY_SHAPES = ("te_select_broadcast", "te_select_where_call_on")
-"""What a header declares for operands of any shapes."""
 
 
 def write(

@@ -19,8 +19,8 @@ from te_select.records.doubt import BUSY
 from te_select.runtime.artifact import atomic
 
 FIGURES = ("ms", "GB/s", "% of roof", "its ms", "times best", "times NumPy", "named")
+# The columns that a narrow terminal leaves out, in this order.
 LESS_IMPORTANT = ("config", "% of roof", "GB/s", "times NumPy")
-"""The columns that a narrow terminal leaves out, in this order."""
 _QUANTILES = {"median": 0.5, "p20": 0.2, "p80": 0.8}
 _CSV = (
     *("name", "shapes", "density", "block", "cache", "bytes", "contestant", "rounds"),

@@ -40,8 +40,8 @@ class UsageError(Exception):
     """Flags that are missing, malformed or contradictory; the message says what is accepted."""
 
 
+# Errors about a flag's value, found before any work; every other error is a failure.
 _BAD_VALUES = (UsageError, ArgumentError, BroadcastError, DTypeError, TargetError)
-"""Errors about a flag's value, found before any work; every other error is a failure."""
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
 
 

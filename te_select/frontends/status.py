@@ -13,8 +13,8 @@ from te_select.operator.node import ModelNode, Status
 from te_select.operator.systems import System
 from te_select.operator.workload import Workload
 
+# The dims of all operands on each axis, with the operands' names.
 _Met = list[tuple[int, list[tuple[str, Dim]]]]
-"""The dims of all operands on each axis, with the operands' names."""
 _OPERANDS = ("cond", "then", "else")
 _OF_TEXT = "string"
 _NOT_KNOWN = "?"

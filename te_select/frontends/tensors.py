@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# A size, the name of one, or None if nothing is known of it.
 Dim = int | str | None
-"""A size, the name of one, or None if nothing is known of it."""
 Dims = tuple[Dim, ...]
 
 

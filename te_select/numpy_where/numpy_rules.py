@@ -14,10 +14,10 @@ from te_select.numpy_where.tensor_libraries import check_out
 from te_select.operator import family
 from te_select.runtime.call.extension import extension
 
+# How many calls were left to numpy.where, by the reason.
 left: Counter[str] = Counter()
-"""How many calls were left to numpy.where, by the reason."""
+# How many ``calls`` and ``large_calls`` kernels have served as pieces of others.
 pieces: Counter[str] = Counter()
-"""How many ``calls`` and ``large_calls`` kernels have served as pieces of others."""
 PIECE = 1 << 14  # elements, which stay in the cache
 NUMBERS = (int, float, complex)
 

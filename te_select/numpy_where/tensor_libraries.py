@@ -15,10 +15,10 @@ _TENSORS = {"torch": "Tensor", "jax": "Array", "cupy": "ndarray", "dask.array": 
 _NO_RULES = (None, np.ndarray.__array_function__)
 _PROTOCOL = "__torch_function__"  # what stands for a tensor has it, such as a proxy of torch.fx
 
+# Functions of cond, x, y and out for the common calls, by the types of tensors met so far.
+#
+# They return None for other calls, which the function that `find` returns then does.
 by_type: dict[type, Callable[..., Any]] = {}
-"""Functions of cond, x, y and out for the common calls, by the types of tensors met so far.
-
-They return None for other calls, which the function that `find` returns then does."""
 _all_calls: dict[type, Callable[..., Any]] = {}
 _no_tensors: set[ref[type]] = set()  # a WeakSet would lose a TypeError of a signal handler
 _asked: list[Any] = []  # the types of tensors that these were compared with

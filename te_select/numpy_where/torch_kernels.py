@@ -32,8 +32,8 @@ _empty, _empty_like = torch.empty, torch.empty_like  # the latter takes half the
 _YIELDING = {True: (bool, int, float), False: (bool, int)}
 _NO_ENTRY = (None, ())
 
+# The functions that have served a call, with the numbers that yield, by element type.
 _entries: dict[Any, Any] = {}
-"""The functions that have served a call, with the numbers that yield, by element type."""
 
 
 def by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:

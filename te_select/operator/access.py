@@ -18,8 +18,8 @@ from te_select.operator.workload import Workload
 _LEAST_RUN = 128  # bytes: two lines of the cache, of which at least one is whole
 LARGEST_INTEGER = 8  # bytes; TVM generates no code for wider integers
 
+# Elements of an operand from one iteration of a loop to the next: factors; no factor means 1.
 Step: TypeAlias = tuple[Dim, ...]
-"""Elements of an operand from one iteration of a loop to the next: factors; no factor means 1."""
 STAYS: Step = (0,)
 
 

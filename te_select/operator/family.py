@@ -20,21 +20,21 @@ from functools import cache
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 
+# The exported function of a library of the family; its operands have any shapes.
 FUNCTION = "te_select_where"
-"""The exported function of a library of the family; its operands have any shapes."""
 WIDTHS = (1, 2, 4, 8, 16)
 ROW_WIDTHS = WIDTHS[:-1]
 _ROWS = 27  # three operands that each move in one of three ways
 _TYPICAL_BYTES = 1 << 16  # of out: all operands stay in the second-level cache, as in most programs
 _TYPICAL_ROW = 25  # elements: neither short enough for a span of its own length, nor whole vectors
+# The places of ``te_select_where_kernels`` by the C half's numbers; not all have a kernel.
 PLACES = [
     f"{table}[{number // count}][{number % count}]"
     for table, count in (("runs", 8), ("rows", _ROWS))
     for number in range(count * len(WIDTHS))
 ]
-"""The places of ``te_select_where_kernels`` by the C half's numbers; not all have a kernel."""
+# What the C half adds to a number if a kernel of rows is missing that would be faster.
 MISSING_KERNEL = 1 << 8
-"""What the C half adds to a number if a kernel of rows is missing that would be faster."""
 _TYPES = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 _WALKS: tuple[tuple[int | str, int | str], ...] = (("m", "n"), ("m", 1), (1, "n"))
 

@@ -105,6 +105,7 @@ def _refused(title: str, names: Iterable[str], why: str) -> dict[str, str]:
 
 
 _ONEDNN_TYPES = ("float32", "float16", "bfloat16")
+# The systems whose models te-select serves, by their short names.
 OPS: Mapping[str, System] = MappingProxyType(
     {
         "onnx": onnx_where(_ONNX_BFLOAT16_OPSET),
@@ -131,7 +132,6 @@ OPS: Mapping[str, System] = MappingProxyType(
         ),
     }
 )
-"""The systems whose models te-select serves, by their short names."""
 
 _SPELLED = {
     # te-select:     (OpenVINO in ports and attributes, oneDNN Graph, ONNX's TensorProto.DataType)
@@ -159,7 +159,7 @@ def _column(k: int) -> dict[str, str]:
     return {word: name for name, row in _SPELLED.items() for word in row[k].split()}
 
 
+# By the short name of a system: our name of each element type by the system's own, lower case.
 TYPE_NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"openvino": _column(0), "onednn": _column(1), "onnx": _column(2)}
 )
-"""By the short name of a system: our name of each element type by the system's own, lower case."""

@@ -11,15 +11,15 @@ from te_select.errors import caught
 from te_select.operator.broadcast import shown
 
 Parsed = TypeVar("Parsed")
+# What the line of a record says in any case.
 OF_RECORDS = (
     "workload", "target", "config", "seconds", "default_seconds", "trials", "failed", "versions",
 )  # fmt: skip
-"""What the line of a record says in any case."""
+# What it says of the outcome.
 OF_OUTCOMES = (
     "config", "seconds", "default_seconds", "trials", "failed", "busy_cores", "spread", "unsure",
     "cond", "sizes",
 )  # fmt: skip
-"""What it says of the outcome."""
 _TEXTS = ("record", "machine", "command", "unsure", "digest", "cond", "sizes", "failure")
 _UNREADABLE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
@@ -54,6 +54,7 @@ def _is_target(value: Any) -> bool:
     return isinstance(value, str) and isinstance(json.loads(value), dict)
 
 
+# By fields that some code reads: whether a value has their form, and what to expect instead.
 _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("trials", "failed"), (_is_number, "a number of 0 or more")),
     **dict.fromkeys(("busy_cores", "spread"), (_is_share, "a float of 0 or more, or null")),
@@ -62,7 +63,6 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "target": (_is_target, "the text of an object"),
     **dict.fromkeys(_TEXTS, (lambda value: isinstance(value, str), "a string")),
 }
-"""By fields that some code reads: whether a value has their form, and what to expect instead."""
 
 
 def lines(data: bytes, parsed: Callable[[Any], Parsed]) -> tuple[list[Parsed], list[Damage]]:

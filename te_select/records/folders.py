@@ -11,17 +11,16 @@ from te_select.errors import ArtifactError, TuningError, caught, suppress
 from te_select.operator.broadcast import shown
 from te_select.runtime.artifact import files, user_folders
 
+# The records that the package brings.
 SHIPPED = Path(__file__).parents[1] / "tuning_logs"
-"""The records that the package brings."""
+# The folder, within each folder of logs, of those of `te_select.where`'s kernels.
+#
+# They are apart because a kernel of the family serves other sizes than those it was measured at.
 FAMILY = "where"
-"""The folder, within each folder of logs, of those of `te_select.where`'s kernels.
-
-They are apart because a kernel of the family serves other sizes than those it was measured at.
-"""
+# The file of a target's records.
 SESSIONS = "sessions.json"
-"""The file of a target's records."""
+# The files that MetaSchedule would write of them.
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
-"""The files that MetaSchedule would write of them."""
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 

@@ -9,8 +9,8 @@ from te_select.operator.workload import Workload
 REPRESENTATIVE_BYTES = 64 << 20  # too much for caches: bytes decide the time, some 2 ms a call
 SMALLEST = 2  # with a size of 1 a loop would vanish
 _LARGEST = 1 << 26
+# Named dims with the least and the largest size of each.
 Ranges = tuple[tuple[str, int, int], ...]
-"""Named dims with the least and the largest size of each."""
 
 
 def points(workload: Workload, ranges: Ranges = ()) -> list[Workload]:

@@ -27,11 +27,10 @@ _WHERE, _CALL_TIR, _CALL_PACKED = (
 )
 
 Wanted: TypeAlias = Callable[[str, Workload], bool]
+# Gives cond, then and else of a call that may be replaced, and None for one that is not a where.
+#
+# Raises `LeftError` for one that is to be left as it is.
 Finder: TypeAlias = Callable[[tvm.IRModule, relax.Call], list[ir.Expr] | None]
-"""Gives cond, then and else of a call that may be replaced, and None for one that is not a where.
-
-Raises `LeftError` for one that is to be left as it is.
-"""
 
 
 class LeftError(Exception):

@@ -44,8 +44,8 @@ class Mask:
         return np.repeat(blocks, min(self.block, count))[:count]
 
 
+# Random, half of it true: the worst case.
 USUAL = Mask()
-"""Random, half of it true: the worst case."""
 
 
 @dataclass(frozen=True)

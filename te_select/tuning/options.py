@@ -66,6 +66,7 @@ class Options:
                 raise ArgumentError(f"{name} is {shown(value)}; expected {expected}")
 
 
+# The types, the least and the largest value of each number, and what to expect in words.
 _RANGES: dict[str, tuple[tuple[type, ...], float, float, str]] = {
     "trials": ((int,), 1, math.inf, "at least 1, the default"),
     "timeout": ((int, float), 1e-9, LONGEST, "seconds above 0 and at most a day"),
@@ -74,4 +75,3 @@ _RANGES: dict[str, tuple[tuple[type, ...], float, float, str]] = {
     "density": ((int, float), 0, 100, "0 to 100, in percent"),
     "block": ((int,), 1, math.inf, "an int of at least 1"),
 }
-"""The types, the least and the largest value of each number, and what to expect in words."""

@@ -41,8 +41,8 @@ POPULATION = 32  # configs; 64 took 1 s a batch, 32 half of it, and the best are
 _GENERATIONS = 2
 _SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
 _Found = TypeVar("_Found")
+# Proposes configs; the times of a batch are known before the next is asked for.
 Batches: TypeAlias = Iterator[list[Any]]
-"""Proposes configs; the times of a batch are known before the next is asked for."""
 
 
 def search(

@@ -19,8 +19,8 @@ from te_select.schedules import knobs
 
 WARM = 3  # configs of records near by that are tried first
 _NOISE = 0.98  # of the default's time; a knob that seems to gain less counts as no gain
+# The seconds of a config that was proposed; None if it failed.
 SecondsOf: TypeAlias = Callable[[Any], float | None]
-"""The seconds of a config that was proposed; None if it failed."""
 
 
 class Space:

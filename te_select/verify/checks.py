@@ -190,6 +190,7 @@ def _once(prepare: Callable[[Operands], None]) -> Callable[[Operands], Iterator[
     return check
 
 
+# For each check, what prepares the operands for one run after another, and says how they lie.
 CHECKS: dict[str, Callable[[Operands], Iterator[str]]] = {
     "random": _once(Operands.random_mask),
     "all_true": _once(lambda operands: operands.mask(lambda count: np.ones(count, np.uint8))),
@@ -201,4 +202,3 @@ CHECKS: dict[str, Callable[[Operands], Iterator[str]]] = {
     "in_place": Operands.sides_as_out,
     "bounds": Operands.ends,
 }
-"""For each check, what prepares the operands for one run after another, and says how they lie."""

@@ -33,8 +33,8 @@ class OnDevice:
         The kernel.
     """
 
+    # Memory of the device ends elsewhere than the arrays.
     copies = True
-    """Memory of the device ends elsewhere than the arrays."""
 
     def __init__(self, kernel: CudaKernel) -> None:
         self._kernel = kernel

@@ -33,21 +33,21 @@ CPU = HostHalf(
     ("-pthread", "-ldl", "-Wl,-z,nodelete"),
     in_model=HostHalf(_OF_MODEL, ()),
 )
+# The host half of the library of `te_select.where`, whose kernels serve operands of any shapes.
 FAMILY = HostHalf(
     (*CPU.sources, *_OF_WHERE),
     CPU.options,
     CPU.in_model,
     ("CreateEpFactories", "ReleaseEpFactory", "te_select_ort_calls", *ANY_SHAPES),
 )
-"""The host half of the library of `te_select.where`, whose kernels serve operands of any shapes."""
 _DECISIONS = tuple(each.name for each in fields(Decisions))
+# Numbers that C and Python share: a library with others in its C half is not compiled.
 _SHARED = {
     **{f"TE_SELECT_{name.upper()}": bit for name, bit in FLAGS.items()},
     **{f"offsetof(te_select_knobs, {name})": 8 * k for k, name in enumerate(_DECISIONS)},
     "TE_SELECT_BY_MACHINE": BY_MACHINE,
     "TE_SELECT_MAX_DIMS": MAX_RANK,
 }
-"""Numbers that C and Python share: a library with others in its C half is not compiled."""
 _SHARED_BY_FAMILY = {
     "TE_SELECT_SHORT_ROW_BYTES": SHORT_ROW_BYTES,
     "TE_SELECT_LONG_ROW_BYTES": LONG_ROW_BYTES,

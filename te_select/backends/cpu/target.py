@@ -23,13 +23,13 @@ from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.isa import ISAS, X86_64, Isa
 
 _OF_LEVELS = frozenset(name for level in X86_64.levels for name in level.features)
+# The fields of a TVM target that are accepted. LLVM ends the process over some others.
 FIELDS = (
     *("kind", "mcpu", "mattr", "mtriple", "mabi", "num-cores", "keys", "tag"),
     # TVM adds these to targets of aarch64, and computes them anew each time.
     *(f"feature.{name}" for name in ("is_aarch64", "has_asimd", "has_sve", "has_sme")),
     *(f"feature.{name}" for name in ("has_dotprod", "has_matmul_i8", "has_fp16_simd")),
 )
-"""The fields of a TVM target that are accepted. LLVM ends the process over some others."""
 
 
 @dataclass(frozen=True)

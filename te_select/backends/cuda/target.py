@@ -14,6 +14,7 @@ from te_select.errors import TargetError
 from te_select.operator.broadcast import shown
 from te_select.runtime.call.cuda import driver
 
+# The fields of a TVM target that are accepted.
 FIELDS = (
     "kind",
     "arch",
@@ -26,7 +27,6 @@ FIELDS = (
     "registers_per_block",
     "thread_warp_size",
 )
-"""The fields of a TVM target that are accepted."""
 
 
 @dataclass(frozen=True)

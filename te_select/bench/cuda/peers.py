@@ -24,10 +24,10 @@ class CudaPeer(Peer):
     """A peer whose calls only enqueue work, by default on the default stream."""
 
     on_device = True
+    # Waits for a call's result, if its work is on other streams.
     wait: Callable[[Any], object] | None = None
-    """Waits for a call's result, if its work is on other streams."""
+    # Whether a call can be captured: on torch's current stream, and without an allocation.
     graphs: bool = False
-    """Whether a call can be captured: on torch's current stream, and without an allocation."""
 
     def available(self) -> str | None:
         """Why this peer cannot run here; a package that sees no GPU counts as missing."""

@@ -36,8 +36,8 @@ _READS_SHAPES = (  # for each input: the operators that take a shape, or a part 
 )
 
 
+# What defines each name, for people, and as a producer; the maps of outer graphs come last.
 _Names = ChainMap[str, tuple[str, str]]
-"""What defines each name, for people, and as a producer; the maps of outer graphs come last."""
 
 
 @dataclass

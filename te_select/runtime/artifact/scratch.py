@@ -29,8 +29,8 @@ KERNEL_ROOM = 1 << 16  # bytes for each further kernel; it took 15 KB with a hun
 _ADVICE = "free some room, or set TMPDIR to another folder"
 _PREFIX = ".te_select-"
 _NAME = re.compile(rf"{re.escape(_PREFIX)}[0-9a-f]{{16}}")
+# The file descriptors that lock folders, and the processes that made the folders.
 _held: dict[Path, tuple[int, int]] = {}
-"""The file descriptors that lock folders, and the processes that made the folders."""
 
 
 class NoRoomError(ArtifactError):

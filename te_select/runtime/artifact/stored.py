@@ -16,10 +16,10 @@ from te_select.errors import ArtifactError
 from te_select.runtime.artifact import atomic, embedded, files, header
 from te_select.runtime.artifact.manifest import Manifest, is_manifest
 
+# The name of the object file in a static library.
 MEMBER = "te_select.o"
-"""The name of the object file in a static library."""
+# The endings of a static library for C, and of an object file for TVM.
 ARCHIVE, OBJECT = ".a", ".o"
-"""The endings of a static library for C, and of an object file for TVM."""
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,10 @@ _CARRIERS = {
     width: np.dtype(name)
     for width, name in ((1, "u1"), (2, "u2"), (4, "u4"), (8, "u8"), (16, "c16"))
 }
+# The library of an operand in memory of the CPU, whichever library made it.
 ON_HOST = "host"
-"""The library of an operand in memory of the CPU, whichever library made it."""
+# A tensor, and what makes the caller's result of it once it is filled.
 New = tuple[Any, Callable[[], Any]]
-"""A tensor, and what makes the caller's result of it once it is filled."""
 
 
 @dataclass(slots=True)

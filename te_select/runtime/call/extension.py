@@ -10,8 +10,8 @@ from typing import Any
 
 from te_select.errors import suppress, warn
 
+# The most memory that is kept, in MiB; 0 keeps none.
 VARIABLE = "TE_SELECT_KEEP_MEMORY"
-"""The most memory that is kept, in MiB; 0 keeps none."""
 _MIB = 1 << 20
 _MOST = 400 * _MIB
 _OVERCOMMIT = Path("/proc/sys/vm/overcommit_memory")  # 2: the system counts what is not used, too
@@ -25,8 +25,8 @@ except ModuleNotFoundError:
         "run pip install -e . in this one"
     ) from None
 """The module in C."""
+# Makes an array of a shape and a type; memory that was kept is taken for a large one.
 empty: Any = extension.empty
-"""Makes an array of a shape and a type; memory that was kept is taken for a large one."""
 
 
 def most_kept() -> int:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from te_select.runtime.artifact.stored import Stored
 
+# If set to any value, images are files, so that profilers such as perf can read their symbols.
 PRIVATE_COPY = "TE_SELECT_PRIVATE_COPY"
-"""If set to any value, images are files, so that profilers such as perf can read their symbols."""
+# The releases of apache-tvm-ffi of which the oldest and the newest are tested: make tvm-ffi.
 TESTED = ">=0.1.9,<0.2"
-"""The releases of apache-tvm-ffi of which the oldest and the newest are tested: make tvm-ffi."""
 _OLDEST = 9  # in 0.1.9
 _LOCATOR = "te_select_manifest"  # the function that returns the address of an image's manifest
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE

@@ -22,8 +22,8 @@ from te_select.runtime.call.device import HOST, Device, Operand, Output
 from te_select.runtime.call.torch_state import STATE as torch_state
 from te_select.runtime.call.torch_state import check_unwatched
 
+# The level that a library of several takes, instead of the best that the machine runs.
 FORCED_LEVEL = "TE_SELECT_LEVEL"
-"""The level that a library of several takes, instead of the best that the machine runs."""
 
 
 class Kernel(abc.ABC):

@@ -52,13 +52,13 @@ FLAT = Workload(("n",), ("n",), ("n",))
 FILL = Workload(("n",), (), (), auto_broadcast="multidirectional")
 ROWS = Workload(("n", 1), ("n", 48), (1, 48))  # one side is read
 MASK = Workload((1, 1 << 20), (4, 1 << 20), ())  # cond is read again
+# By threshold: its workload, the bytes for each element that it counts, and words for it.
 COMPARED = {
     "one thread": (FLAT, BYTES_AN_ELEMENT, "past the cache"),
     "stream": (FLAT, BYTES_AN_ELEMENT, "past the cache"),
     "fill": (FILL, 4, "past the cache, where little is read"),
     "rows": (ROWS, 4, "past the cache, where one side is read"),
 }
-"""By threshold: its workload, the bytes for each element that it counts, and words for it."""
 PAST = ("stream_per_thread", "stream_per_l3", "fill_per_thread", "fill_per_l3")
 SECOND = "second thread"
 _SERIAL, _PARALLEL = {"bytes_per_thread": NEVER}, {"bytes_per_thread": 1 << 16}

@@ -11,8 +11,8 @@ from tvm.rpc import base
 from te_select.errors import TuningError
 
 ANSWER_SECONDS = 10.0  # a tracker answers at once, but resolving its name may take seconds
+# Host and port of a tracker.
 Address = tuple[str, int]
-"""Host and port of a tracker."""
 
 
 def servers(address: Address, key: str) -> int:

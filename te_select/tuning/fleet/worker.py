@@ -29,8 +29,8 @@ from te_select.tuning.measuring.serve import reason
 from te_select.verify.guarded import FILL
 from te_select.verify.reference import bits
 
+# Measures seconds per call.
 _Sample = Callable[[], float]
-"""Measures seconds per call."""
 
 
 class Worker(run_worker.Worker):

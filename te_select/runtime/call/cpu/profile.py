@@ -10,9 +10,10 @@ from typing import Any
 
 from te_select.operator.broadcast import shown
 
+# The function of a library that returns the address of the description.
 LOCATOR = "te_select_machine"
-"""The function of a library that returns the address of the description."""
 NEVER = 1 << 60
+# The keys of a profile, as ``TE_SELECT_PROFILE`` and the user's file have them.
 DECISIONS = (
     "stream_per_thread",
     "stream_per_l3",
@@ -23,7 +24,6 @@ DECISIONS = (
     "skip",
     "backwards",
 )
-"""The keys of a profile, as ``TE_SELECT_PROFILE`` and the user's file have them."""
 EXPECTED = f"a comma list of KEY=NUMBER, with the keys {', '.join(DECISIONS)}"
 _NUMBERS = ("family", "model", "l2", "l3", "threads_per_l3", "threads")
 _PAST_THE_CACHE = {"stores_past_the_cache": "moved", "fills_past_the_cache": "of output"}
