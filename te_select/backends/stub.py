@@ -77,12 +77,8 @@ TE_SELECT_EXPORT({symbol}) {{
 
 
 def _shapes(workload: Workload) -> dict[str, Shape]:
-    return {
-        "cond": workload.cond_shape,
-        "then": workload.then_shape,
-        "else": workload.else_shape,
-        "out": workload.out_shape,
-    }
+    shapes = (*workload.shapes, workload.out_shape)
+    return dict(zip(("cond", "then", "else", "out"), shapes, strict=True))
 
 
 def _dims(shape: Shape, names: Sequence[str]) -> str:

@@ -172,10 +172,8 @@ def access_pattern(workload: Workload) -> AccessPattern:
     AccessPattern
         Its loops: output axes of extent 1 are dropped, neighbours with the same movers are merged.
     """
-    steps = workload.broadcast
-    operands = (steps.cond_axes, steps.then_axes, steps.else_axes)
     loops = [
-        Loop((axis,), (dim,), *(axis in axes for axes in operands))
+        Loop((axis,), (dim,), *(axis in axes for axes in workload.broadcast.axes))
         for axis, dim in enumerate(workload.out_shape)
         if dim != 1
     ]

@@ -60,6 +60,11 @@ class Broadcast:
     then_axes: Axes
     else_axes: Axes
 
+    @property
+    def axes(self) -> tuple[Axes, Axes, Axes]:
+        """Those of cond, then and else."""
+        return self.cond_axes, self.then_axes, self.else_axes
+
 
 def count_of(count: int, what: str) -> str:
     """So many of something, for people: ``1 record``, ``2 records``."""

@@ -56,13 +56,8 @@ def placed(workload: Workload, cond: Array, then: Array, else_: Array) -> tuple[
 
 def aligned(workload: Workload, cond: Array, then: Array, else_: Array) -> tuple[Array, ...]:
     """The three operands with an axis for each of the output's, of extent 1 if they lack it."""
-    places = workload.broadcast
     views = []
-    for operand, axes in (
-        (cond, places.cond_axes),
-        (then, places.then_axes),
-        (else_, places.else_axes),
-    ):
+    for operand, axes in zip((cond, then, else_), workload.broadcast.axes, strict=True):
         shape = [1] * len(workload.out_shape)
         for size, axis in zip(operand.shape, axes, strict=True):
             if axis is not None:
