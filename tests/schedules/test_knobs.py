@@ -13,7 +13,7 @@ from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.schedules import knobs
+from te_select.schedules import knobs, leaf
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cuda import schedule as cuda
@@ -43,6 +43,8 @@ def test_new_knob_makes_configs_of_its_own_in_every_kind(rules, target, monkeypa
     )
     configs = Space(Workload((64,), (64,), (64,)), target).configs
     assert {config.toy for config in configs} == {0, 3, 5}
+    older = {name: int(value) for name, value in vars(configs[0]).items() if name != "toy"}
+    assert leaf.config_from(larger, older).toy == 0
 
 
 @pytest.mark.parametrize(
