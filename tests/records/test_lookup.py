@@ -21,6 +21,7 @@ from tests.support import tuning_records
 from tests.support.programs import ended
 from tests.support.tuning_records import edit, flat, of_another_tvm
 
+NEAR_BY = "tuned for x86-64-v4 with the same loops and element width"
 DEFAULT_WON = "the default was the best of 3 configs"
 V3, V4 = resolve("x86-64-v3"), resolve("x86-64-v4")
 
@@ -46,12 +47,8 @@ def test_own_record_comes_first(tmp_path):
     add(tmp_path, flat(20_001), unroll=1)
     found = find(flat(20_000), V4, tmp_path)
     assert (found.config, found.origin) == (config, "tuned:x86-64-v4/w4_20000cte")
-    near = "tuned for x86-64-v4 with the same loops and element width"
     found = find(flat(10_000), V4, tmp_path)
-    assert found.why == f"{near}, 2 times apart in size (10,000 elements): {DEFAULT_WON}"
-    add(tmp_path, flat(1 << 22))
-    found = find(Workload(("n",), ("n",), ("n",)), V4, tmp_path)
-    assert found.why == f"{near} (sizes known at call time): {DEFAULT_WON}"
+    assert found.why == f"{NEAR_BY}, 2 times apart in size (10,000 elements): {DEFAULT_WON}"
 
 
 @pytest.mark.parametrize(
@@ -71,6 +68,7 @@ def test_own_record_comes_first(tmp_path):
         ([rows(8, 512)], rows(16, 1024), "nearest:x86-64-v4/w4_8ct_512t"),  # 2 times 2
         ([rows(8, 512)], rows(24, 1024), None),
         ([rows(8, 512)], rows(8, 0), None),
+        ([rows(8192, 512)], rows("n", 1024), "nearest:x86-64-v4/w4_8192ct_512t"),
     ],
     ids=str,
 )
@@ -108,6 +106,7 @@ def test_named_size_takes_the_closest_record_of_both_folders(tmp_path, monkeypat
     add(roots[0], flat(size // 8))
     add(roots[1], flat(size // 2))
     assert origin(named, None) == f"nearest:x86-64-v4/w4_{size // 2}cte"
+    assert find(named, V4).why == f"{NEAR_BY} (sizes known at call time): {DEFAULT_WON}"
     add(roots[0], flat(size // 2), unroll=1)
     assert find(named, V4).config.unroll == 1  # equally near: the user's
 
