@@ -114,3 +114,15 @@ def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog):
     assert not caplog.records
     intrinsics = "tvm.s_tir.tensor_intrin"
     assert not hasattr(sys.modules[intrinsics], "cuda") or f"{intrinsics}.cuda" in sys.modules
+
+
+def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch):
+    import tvm
+
+    def refuse(*_args):
+        raise ValueError("no")
+
+    monkeypatch.setattr(tvm, "compile", refuse)
+    workload = Workload((64,), (64,), (64,))
+    with pytest.raises(UnsupportedError, match="none of the schedules"):
+        tuned.prepare(workload, [make_operands(workload, Mask())])

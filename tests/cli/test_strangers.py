@@ -15,6 +15,7 @@ from te_select.backends.programs import c_compiler
 from te_select.records import store
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import cache, embedded, stored
+from te_select.runtime.call.cpu import features
 from tests.support.cli import run, run_json
 from tests.support.programs import ended
 from tests.support.tuning_records import flat, make
@@ -137,6 +138,16 @@ def test_inspect_of_a_file_says_what_needs_no_code(hostile, manifest):
     assert run_json("inspect", hostile)["files_written"] == []
     found = stored.read(hostile)
     assert hostile.with_suffix(".json").read_bytes() == found.manifest.to_text(found.sha256)
+
+
+def test_inspect_of_a_file_names_the_features_that_are_missing(tmp_path, manifest):
+    target = {**manifest.target, "cpu_features": ["cheese", min(features.features())]}
+    path = link(tmp_path, replace(manifest, target=target))
+    assert run_json("inspect", path)["loads_here"].endswith(
+        "this CPU lacks cheese; compile it for a target that this CPU can run, or load it on one "
+        "that has them"
+    )
+    assert run_json("inspect", path)["files_written"] == []
 
 
 def test_terminal_obeys_nothing_that_a_manifest_says(tmp_path, manifest):

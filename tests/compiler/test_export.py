@@ -98,6 +98,7 @@ def test_export_of_something_else_is_refused(wrong, tmp_path):
         {"vector_bytes": None},
         {"unroll": 2**40},
         {"bytes_per_thread": True},
+        {"rows": "yes"},
         {"unheard": 1},
     ],
 )

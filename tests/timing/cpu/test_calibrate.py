@@ -53,6 +53,7 @@ def test_threshold_is_found_with_few_sizes(ratios, current, found, most):
         (3 * MB, 5 * MB, 2, 1, (2 * MB, MB)),
         (32 * MB, 64 * MB, 16, 2, (0, 32 * MB)),
         (8 * MB, 4 * MB, 2, 1, (0, 4 * MB)),  # noise
+        (MB, 4 * MB, 2, 1, (2 * MB, 0)),
         (5 * MB, 5 * MB, 1, 1, (0, 5 * MB)),
         (NEVER, 4 * MB, 2, 1, (0, 4 * MB)),
         (4 * MB, NEVER, 2, 1, (NEVER, 0)),
@@ -162,6 +163,7 @@ def test_profile_stays_where_nothing_is_against_it(decided):
     ("passes", "changed", "unsure"),
     [
         ((*({"stream": k * MB} for k in (9, 4, 1)),), {}, {"stream": (4 * MB, 9 * MB)}),
+        ((*({"one thread": k * MB} for k in (9, 1, 30)),), {}, {"stream": (9 * MB, 30 * MB)}),
         (({"one thread": 4 * MB, "stream": 6 * MB},) * 2, {"stream_per_l3": 2 * MB}, {}),
         (({"fill": 20 * MB},) * 2, {"fill_per_thread": 10 * MB}, {}),
         ((*({"fill": first} for first in (20 * MB, NEVER, MB)),), {}, {"fill": (MB, 20 * MB)}),
