@@ -1,4 +1,4 @@
-"""How the wheel of the runtime is built for another machine: the compiler, the names, the tag."""
+"""What make does: its help, and the wheel of another machine by its compiler, names and tag."""
 
 import importlib.util
 import json
@@ -176,3 +176,12 @@ def test_make_plans_these_steps_in_order(words):
     shown = output(*command, *words.split())
     places = [shown.index(text) for text in PLANNED[words]]
     assert places == sorted(places)
+
+
+@needs_make
+def test_help_lists_every_target():
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert targets is not None
+    usual, helped = (output("make", "-C", ROOT, "-s", *words) for words in ((), ("help",)))
+    assert usual == helped
+    assert sorted(line.split()[0] for line in helped.splitlines()) == sorted(targets[1].split())

@@ -7,7 +7,6 @@ import pytest
 from te_select.backends.cpu import environment as module
 from te_select.cli.environment import environment
 from te_select.runtime.call.cpu import features
-from tests.support.programs import python
 
 CPUINFO = """\
 processor : 0
@@ -67,14 +66,3 @@ def test_caches_are_named_by_level_and_kind(tmp_path, monkeypatch):
     found = environment()["caches"]
     assert found["L1 Data"] == "48K"
     assert {"48K", "32K", "2048K"} == set(found.values())
-
-
-def test_report_needs_neither_tvm_nor_what_only_the_builder_has():
-    code = (
-        "import sys\n"
-        "for name in ('tvm', 'tvm_ffi', 'te_select.schedules', 'te_select.compiler'):\n"
-        "    sys.modules[name] = None\n"
-        "from te_select.cli.environment import environment\n"
-        "print(sorted(environment()['toolchains']))"
-    )
-    assert "c_compiler" in python(code)

@@ -113,15 +113,6 @@ def test_it_is_the_kernel_that_the_compiler_makes(builds):
     assert selects(made) and selects(found)
 
 
-def test_a_kernel_outlives_its_entry(folder, tmp_path):
-    te_select.compile(W)
-    kernel = te_select.compile(W)
-    assert kernel.path.parent == folder
-    cache.clear()
-    assert selects(kernel)
-    assert selects(te_select.load(kernel.export(tmp_path / "kept.so")))
-
-
 def entry(workload=W, target="native", tuning_logs=None, config=None):
     name = compile._entry(workload, target, tuning_logs, config)
     assert name is not None
