@@ -174,7 +174,7 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
     assert not {"--jobs", "--force", "--seed"} & set(shlex.split(entry.session["command"]))
 
 
-def test_suites_and_libraries_are_tuned_by_name_and_tell_fresh_records(tmp_path, fake, two):
+def test_suites_and_libraries_are_tuned_by_name(tmp_path, fake, two):
     fake()
     common = [*ON, "--trials", "2", "--tuning-logs", tmp_path]
     run("tune", "--only", "scalar", *common)
