@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from te_select.bench.row import NAMED, OURS, Options
-from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, decided, in_turns, name_dims
+from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, decided, name_dims
 from te_select.bench.stage import Stage, difference
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, make_operands
@@ -44,10 +44,11 @@ def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap(named):
 
 
 def test_calls_of_several_sets_take_turns():
-    seen = []
-    call = in_turns([lambda: seen.append(0), lambda: seen.append(1)])
+    seen, made = [], contest()
+    calls = [lambda: seen.append(0), lambda: seen.append(1)]
+    made.add("peer", lambda: calls, lambda *_: SETS[0].out)
     for _ in range(3):
-        call()
+        made.contestants["peer"]()
     assert seen == [0, 1, 0]
 
 
