@@ -14,6 +14,7 @@ from te_select.bench.peers import (
     choose_peers,
     metaschedule,
 )
+from te_select.bench.peers.base import UnsupportedError
 from te_select.operator.workload import Workload
 from te_select.timing.operands import Mask, make_operands
 from te_select.verify.reference import first_difference, placed
