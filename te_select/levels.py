@@ -80,11 +80,7 @@ NAMES = tuple(level.name for level in LEVELS)
 # The target of a library for every CPU that has more than the baseline.
 ABOVE_BASELINE = ",".join(NAMES[1:])
 # What LLVM and C compilers call the instruction sets, by their names in targets.
-TRIPLES = {
-    "x86-64": "x86_64-linux-gnu",
-    "aarch64": "aarch64-linux-gnu",
-    "riscv64": "riscv64-linux-gnu",
-}
+TRIPLES = {name: f"{name.replace('-', '_')}-linux-gnu" for name in ("x86-64", "aarch64", "riscv64")}
 
 
 def machine_of(triple: str) -> str:

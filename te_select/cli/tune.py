@@ -23,7 +23,7 @@ from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import SelectError
 from te_select.operator.broadcast import printable
 from te_select.records.fields import OF_OUTCOMES
-from te_select.records.folders import FAMILY, RECORDS, user_folder
+from te_select.records.folders import FAMILY, SESSIONS, user_folder
 
 if TYPE_CHECKING:
     from te_select.bench.suite import Entry
@@ -142,8 +142,8 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
         console.show(_document(outcomes, logs, interrupted, end), as_json)
     else:
         rest = show.interruption(outcomes, display.workloads, display.progress)
-        own = place.tuning_logs is None
-        _print(outcomes, wanted, logs, rest if interrupted else "", is_own=own)
+        left = rest if interrupted else ""
+        _print(outcomes, wanted, logs, left, is_own=place.tuning_logs is None)
     drawn = [outcome for outcome in outcomes if outcome.knobs]
     if plot is not None and drawn:
         show.plot(plot, drawn)
@@ -202,7 +202,7 @@ def _print(
     if len(records) > len(unsure):
         folder = records[0].name.partition("/")[0]
         for of_where in sorted({entry.of_where for entry in wanted} or {False}):
-            print(f"recorded in {(logs / FAMILY if of_where else logs) / folder / RECORDS}")
+            print(f"recorded in {(logs / FAMILY if of_where else logs) / folder / SESSIONS}")
             if not of_where:
                 flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
                 print(f"te-select compile{flag} ... -o LIBRARY uses them")

@@ -66,8 +66,7 @@ def _common_order(shape: Sequence[int], inputs: Sequence[Any]) -> list[int]:
 
 def is_ordinary(tensor: Any) -> bool:
     """Whether a tensor's strides are those of C order, also along axes of extent 1."""
-    found: bool = tensor.stride() == _in_c_order(tensor.shape)
-    return found
+    return bool(tensor.stride() == _in_c_order(tensor.shape))
 
 
 @functools.lru_cache(4096)  # they are found in a tenth of the time

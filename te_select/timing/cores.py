@@ -29,8 +29,7 @@ def busy_cores() -> float:
     """How many cores other programs use; waits for a fifth of a second."""
     import psutil  # noqa: PLC0415 - needed only to measure
 
-    cores: float = psutil.cpu_percent(interval=0.2) / 100 * psutil.cpu_count()
-    return cores
+    return float(psutil.cpu_percent(interval=0.2) / 100 * psutil.cpu_count())
 
 
 class Load(NamedTuple):

@@ -165,17 +165,12 @@ def time_calls(call: Callable[[], object]) -> tuple[float, ...]:
     """
     repeats = max(1, math.ceil(SHORTEST_SAMPLE / _warmed(call)))
     samples: list[float] = []
+    spent = 0.0
     with no_garbage_collection():
-        while not enough(len(samples), sum(samples) * repeats):
+        while spent < LONG_ENOUGH or len(samples) < (FEWEST if spent < LONGEST else FEWEST_LONG):
             samples.append(timed(call, repeats))
+            spent += samples[-1] * repeats
     return tuple(samples)
-
-
-def enough(samples: int, seconds: float) -> bool:
-    """Whether ``samples`` samples, which took ``seconds`` together, are enough."""
-    if seconds >= LONGEST:
-        return samples >= FEWEST_LONG
-    return samples >= FEWEST and seconds >= LONG_ENOUGH
 
 
 def _warmed(call: Callable[[], object]) -> float:

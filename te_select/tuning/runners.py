@@ -55,8 +55,7 @@ def measure_profile() -> str:
     What a kernel's default config is worth depends on it, so it comes before anything is tuned.
     """
     (module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
-    said: str = kinds.load(module).measure_if_reasoned()
-    return said
+    return str(kinds.load(module).measure_if_reasoned())
 
 
 def parse_runner(runner: str) -> tuple[tuple[str, int], str] | None:

@@ -224,10 +224,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
     def _provenance(self, task: Task) -> dict[str, Any]:
         """The machine, the versions and the command, for readers of the record."""
         mask, usual = task.mask, asdict(Options())
-        given: dict[str, Any] = dict([task.source])
-        given |= {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
-        given |= asdict(self.options)
-        given |= asdict(mask)
+        place = {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
+        given = dict([task.source]) | place | asdict(self.options) | asdict(mask)
         words = ["te-select", "tune"]
         for name, value in given.items():
             if value is not None and value != usual.get(name):

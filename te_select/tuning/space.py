@@ -69,8 +69,7 @@ class Space:
 
     def effect(self, config: Any) -> tuple[object, ...]:
         """What a config leads to, equal for configs that are one kernel."""
-        found: tuple[object, ...] = self.schedule.dedup_key(self.pattern, config, self.cpus)
-        return found
+        return tuple(self.schedule.dedup_key(self.pattern, config, self.cpus))
 
     def known(self, logs: Iterable[Path]) -> list[Any]:
         """The configs of the records that lie nearest in size, of any target and any version."""

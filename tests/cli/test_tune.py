@@ -47,7 +47,7 @@ def test_tune_prints_what_it_found_and_records_it(tmp_path, fake):
     assert result.stdout.startswith("1 of 1 workloads faster than the default: 2.00x at most\n")
     assert "select_float32_numpy_c1024_t1024_e1024" in result.stdout
     assert "2.00x" in result.stdout
-    assert f"recorded in {tmp_path / TARGET / folders.RECORDS}\n" in result.stdout
+    assert f"recorded in {tmp_path / TARGET / folders.SESSIONS}\n" in result.stdout
     assert f"te-select compile --tuning-logs {tmp_path} " in result.stdout
     assert [entry.key for entry in log.read(tmp_path / TARGET).entries] == ["w4_1024cte"]
 
@@ -291,7 +291,7 @@ def test_what_a_program_asked_for_is_tuned_with_its_conds(tmp_path, fake, monkey
     assert len(listed) == 1
     fake()
     shown = run("tune", *given, "--tuning-logs", tmp_path / "logs").stdout
-    assert f"recorded in {tmp_path / 'logs' / 'where' / TARGET / folders.RECORDS}\n" in shown
+    assert f"recorded in {tmp_path / 'logs' / 'where' / TARGET / folders.SESSIONS}\n" in shown
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     shown = run("tune", "--where", "w4 n:ct", *ON, "--trials", "2").stdout
     assert shown.endswith("te-select where build uses them\n")

@@ -217,8 +217,7 @@ class Kernel(abc.ABC):
                 f"({error}); install te-select"
             ) from error
         config = dict(self._record.at(of_level).config)
-        text: str = rebuilt(self.workload, of_level, config, form)
-        return text
+        return str(rebuilt(self.workload, of_level, config, form))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The bytes of its library; the process that unpickles it loads them."""

@@ -148,8 +148,7 @@ class Worker:
     def _answer(self, seconds: float) -> dict[str, Any]:
         try:
             if self._connection.poll(seconds):
-                answer: dict[str, Any] = self._connection.recv()
-                return answer
+                return dict(self._connection.recv())
         except Exception as error:  # a worker that has died, or that a candidate has damaged
             raise WorkerError(self._cause_of_death()) from error
         raise WorkerError(f"took longer than {seconds:g} s")

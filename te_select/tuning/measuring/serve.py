@@ -66,12 +66,11 @@ def _end_with_parent(connection: Connection, folder: str) -> None:
 
 def _answer(worker: Any, name: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = getattr(worker, name)(*arguments)
+        return dict(getattr(worker, name)(*arguments))
     except NoRoomError as error:  # the next candidate would have no room either
         return {"fatal": reason(error)}
     except Exception as error:  # whatever a candidate raises is its failure, not the worker's
         return {"failure": reason(error)}
-    return answer
 
 
 if __name__ == "__main__":
