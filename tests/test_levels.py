@@ -42,7 +42,7 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def said(tmp_path_factory):
     """What te_select says with a row for a toy level, above the others."""
-    edits = {"te_select/levels.py": (TOY, ')\n"""Lowest first.')}
+    edits = {"te_select/levels.py": (TOY, ")\nNAMES = ")}
     return json.loads(run_with(edits, tmp_path_factory.mktemp("toy"), ASK))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from te_select import Workload
 from te_select.errors import ArtifactError, SelectError
-from te_select.verify import on_device
+from te_select.verify import cuda
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
 from tests.support import cuda_standin
@@ -15,7 +15,7 @@ WORKLOAD = Workload((5,), (5,), ())
 
 @pytest.fixture(autouse=True)
 def no_failure_before(monkeypatch):
-    monkeypatch.setattr(on_device, "_failures", [])
+    monkeypatch.setattr(cuda, "_failures", [])
 
 
 def test_kernel_that_fails_on_the_device_fails_its_checks():

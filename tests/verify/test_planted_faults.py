@@ -12,7 +12,7 @@ from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.runtime.call.cuda.kernel import CudaKernel
 from te_select.schedules.cpu import schedule as cpu
-from te_select.verify import on_device
+from te_select.verify import cuda
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
 from tests.support import cuda_standin
@@ -83,7 +83,7 @@ def emulated(tmp_path_factory):
 def kernels(emulated, monkeypatch):
     """The kernels, on a device that is no stricter than a real one."""
     path, emulator = emulated
-    monkeypatch.setattr(on_device, "_failures", [])
+    monkeypatch.setattr(cuda, "_failures", [])
     loaded = te_select.load(path)
     assert isinstance(loaded, te_select.Library)
     with cuda_standin.fake_driver(90) as fake:
