@@ -28,8 +28,13 @@ def fake(monkeypatch):
 
     def use(*args, **keywords):
         measurer = FakeMeasurer(*args, **keywords)
+
+        def opened(_runner, jobs, _timeout):
+            measurer.jobs = jobs
+            return measurer
+
         for module in (session, runners):
-            monkeypatch.setattr(module, "open_measurer", lambda *_: measurer)
+            monkeypatch.setattr(module, "open_measurer", opened)
         monkeypatch.setattr(agenda, "roof_of", lambda *_: 1e11)
         monkeypatch.setattr(runners, "measure_profile", lambda: "")
         return measurer
