@@ -12,6 +12,7 @@ read this table, and the runtime half imports no compiler by it. A dotted path n
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,9 @@ class Kind:
         The class of its kernels, a `te_select.runtime.call.kernel.Kernel`.
     sources
         The forms in which a kernel's code can be shown, from the definition downwards.
+    requirements
+        The fields of a manifest's ``target`` that say what a machine must have. Each is a string or
+        a list of strings.
     by_machine
         The function that parts a list of targets by the machines that need a library each: a dict
         from what ``uname -m`` says there to a target. Empty if all of a list is one library.
@@ -84,6 +88,7 @@ class Kind:
     builder: str
     kernel: str
     sources: tuple[str, ...]
+    requirements: Mapping[str, type]
     bench: str
     peers: str
     roof: str
@@ -115,6 +120,7 @@ KINDS: dict[str, Kind] = {
         builder="te_select.backends.cpu.builder",
         kernel="te_select.runtime.call.cpu.kernel:CpuKernel",
         sources=("te", "scheduled", "tir", "llvm", "asm"),
+        requirements={"architecture": str, "cpu_features": list},
         bench="te_select.bench.stage:Stage",
         peers="te_select.bench.peers:PEERS",
         roof="te_select.timing.roof:bandwidth",
@@ -136,6 +142,7 @@ KINDS: dict[str, Kind] = {
         builder="te_select.backends.cuda.builder",
         kernel="te_select.runtime.call.cuda.kernel:CudaKernel",
         sources=("te", "scheduled", "tir", "cuda", "ptx", "sass"),
+        requirements={"archs": list},
         bench="te_select.bench.cuda.stage:CudaStage",
         peers="te_select.bench.cuda.peers:PEERS",
         roof="te_select.timing.cuda.roof:bandwidth",

@@ -115,8 +115,7 @@ def find(
         unsure = unsure or (
             f"; the record {place}/{entry.key} is unsure, so it is not used: {entry.unsure}"
         )
-    why = origin.OF_SCHEDULE + unsure if unsure else origin.NONE_NEAR
-    return Found(None, origin.DEFAULT, why)
+    return Found(None, origin.DEFAULT, origin.OF_SCHEDULE + unsure if unsure else origin.NONE_NEAR)
 
 
 def _usable(place: Path, must: bool) -> list[Record]:

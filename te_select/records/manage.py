@@ -70,9 +70,8 @@ def merge(
     """
     merged = Merged([], [], [])
     for name, entries, complaints in contents(source, target, only):
-        judged = [
-            (e, doubt.misfit(e)) for e in entries if not better or (e.gain > 1 and not e.unsure)
-        ]
+        wanted = [e for e in entries if not better or (e.gain > 1 and not e.unsure)]
+        judged = [(entry, doubt.misfit(entry)) for entry in wanted]
         merged.refused.extend(complaints)
         merged.refused.extend(f"{name}/{entry.key}: {why}" for entry, why in judged if why)
         usable = [entry for entry, why in judged if why is None]

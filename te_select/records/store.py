@@ -75,13 +75,9 @@ def put(
     """
     with _opened(folder) as found:
         old = {entry.identity: entry for entry in found.entries}
-        new = {
-            entry.identity: entry
-            for entry in entries
-            if entry.identity not in old or wanted(entry, old[entry.identity])
-        }
-        _write(folder, [*(old | new).values()], found.damaged)
-    return [*new.values()]
+        new = [e for e in entries if e.identity not in old or wanted(e, old[e.identity])]
+        _write(folder, [*(old | {e.identity: e for e in new}).values()], found.damaged)
+    return new
 
 
 def drop(folder: Path, useless: Sequence[Record]) -> None:

@@ -130,5 +130,4 @@ def _whole(array: Array) -> Array:
     base: Any = array
     while isinstance(base.base, np.ndarray):
         base = base.base
-    whole: Array = base.reshape(-1).view(np.uint8)
-    return whole
+    return np.asarray(base.reshape(-1).view(np.uint8))

@@ -226,8 +226,13 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
         )
     try:
         check(data, _FORM, "it")
-        kinds.kind(data["target"]["kind"])
-        kernels = tuple(map(_parse_kernel, data["kernels"]))
+        target = data["target"]
+        for name, form in kinds.kind(target["kind"]).requirements.items():
+            check(target, {name: LINE if form is str else [LINE]}, "target")
+        levels = tuple(target.get("levels", ()))
+        if len(levels) == 1:  # a library of one level has no such field
+            raise ValueError(f"levels is {list(levels)}, expected two or more")
+        kernels = tuple(_parse_kernel(item, levels) for item in data["kernels"])
         records: dict[str, Any] = {
             name: tuple(
                 record(**{each.name: item[each.name] for each in fields(record)})
@@ -237,7 +242,7 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
         }
     except caught(ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
-    return Manifest(kernels, data["target"], data["versions"], **records), data["sha256"]
+    return Manifest(kernels, target, data["versions"], **records), data["sha256"]
 
 
 _CHOICE = {"config": dict, "origin": str, "why": str}
@@ -264,7 +269,7 @@ _FORM = {
 }
 
 
-def _parse_kernel(item: Mapping[str, Any]) -> KernelRecord:
+def _parse_kernel(item: Mapping[str, Any], of_library: tuple[str, ...]) -> KernelRecord:
     workload, names = Workload.from_json(item["workload"]), tuple(item.get("names", ()))
     if odd := [name for name in names if not is_c_name(name)]:
         raise ValueError(f"names holds {odd[0]!r}, expected identifiers")
@@ -272,5 +277,7 @@ def _parse_kernel(item: Mapping[str, Any]) -> KernelRecord:
     levels = {}
     for name, said in item.get("levels", {}).items():
         before = levels[name] = Choice.parse(said, before)
+    if tuple(levels) != of_library[:-1]:
+        raise ValueError(f"a kernel has the levels {[*levels]}, expected {list(of_library[:-1])}")
     c_function = c_name(workload) if "c_function" in item else ""
     return KernelRecord(workload, **vars(best), levels=levels, c_function=c_function, names=names)

@@ -2,8 +2,8 @@
 
 Nothing else has a name like theirs, and their maker holds a lock on them. So one without a lock
 was left behind by a process that was killed. Whoever makes the next one in the same place removes
-it. On a file system without locks, or whose locks do nothing, nothing is removed; nor is what is
-not locked yet, or could not be, which has a longer name.
+it. On a file system without locks, or whose locks do nothing, nothing is removed; nor is what could
+not be locked at another time, which has a longer name.
 
 A folder has room, or an error names the one without room: if an object file cannot be written, LLVM
 ends the process. So the room is checked before it runs.
@@ -92,13 +92,19 @@ def make(room: int = ROOM) -> Path:
 
 def make_within(parent: Path) -> Path:
     """Make a hidden folder in another one, for the caller to `remove`; it may raise OSError."""
-    # With this name, nobody removes it before it is locked.
-    made = parent.joinpath(f"{_PREFIX}{secrets.token_hex(8)}-unlocked")
-    made.mkdir(0o700)
-    handle = _open(made)
-    with suppress(OSError):  # no locks here, or too many
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        made = made.rename(str(made).removesuffix("-unlocked"))
+    while True:
+        made = parent.joinpath(f"{_PREFIX}{secrets.token_hex(8)}")
+        made.mkdir(0o700)
+        with suppress(FileNotFoundError):  # removed as left behind, before it was opened
+            handle = _open(made)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            except caught(OSError):  # no locks here, or too many
+                with suppress(OSError):
+                    made = made.rename(f"{made}-unlocked")
+            if files.is_there(made):  # nobody has removed it before it was locked
+                break
+            os.close(handle)
     _held[made] = handle, os.getpid()
     with suppress(OSError):
         _clear(parent, made)

@@ -141,6 +141,11 @@ def test_levels_are_tuned_one_by_one(tmp_path):
     ("change", "text"),
     [
         (lambda m: m["target"].update(levels=3), "levels is 3, expected a dict"),
+        (lambda m: m["target"].update(levels={"x": []}), "expected two or more"),
+        (lambda m: m["target"].update(levels={}), "has the levels"),
+        (lambda m: m["kernels"][0].pop("levels"), "has the levels"),
+        (lambda m: m["target"].pop("cpu_features"), "cpu_features is None, expected a list"),
+        (lambda m: m["target"].update(cpu_features=[1]), "cpu_features is 1, expected a str"),
         (lambda m: m["target"]["levels"].update({"x86-64-v2": [3]}), "levels is 3, expected a str"),
     ],
 )

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,18 +182,24 @@ def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
     assert names(tmp_path) == {LEFT}
 
 
-def test_what_is_being_made_is_removed_by_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("before", ["open", "flock"])
+def test_what_is_removed_as_it_is_made_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
     """Another process may look between making and locking."""
-    flock = fcntl.flock
+    taken: list[str] = []
+    module: Any = os if before == "open" else fcntl
+    function = getattr(module, before)
 
-    def looking(handle: int, how: int) -> None:
-        monkeypatch.undo()
-        clear(tmp_path)
-        flock(handle, how)
+    def taken_at_once(*arguments: object) -> object:
+        if len(taken) < 3:
+            (left,) = tmp_path.iterdir()
+            taken.append(left.name)
+            left.rmdir()
+        return function(*arguments)
 
-    monkeypatch.setattr(fcntl, "flock", looking)
+    monkeypatch.setattr(module, before, taken_at_once)
     made = scratch.make_within(tmp_path)
-    assert names(tmp_path) == {made.name}
+    monkeypatch.undo()
+    assert made.exists() and made.name not in taken and len({*taken}) == 3
     scratch.remove(made)

@@ -2,7 +2,13 @@
 
 import json
 import os
+import random
+import signal
 import stat
+import subprocess
+import sys
+import textwrap
+import time
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +38,54 @@ def pair(tmp_path_factory):
 @pytest.fixture
 def path(pair, tmp_path):
     return stored.write(stored.read(pair[0]), tmp_path / "mask.so")
+
+
+def run(*args):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(EXPORTING), *map(str, args)],
+        stdin=subprocess.PIPE,  # which stays open, where a test's own may be at its end
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+EXPORTING = """
+    import sys
+    from te_select.runtime.artifact import stored
+    library = stored.read(sys.argv[1])
+    print("ready", flush=True)
+    for _ in range(int(sys.argv[3])):
+        stored.write(library, sys.argv[2])
+"""
+
+
+def test_readers_get_one_or_the_other_whole_while_two_write(pair, tmp_path):
+    target = tmp_path / "mask.so"
+    stored.write(stored.read(pair[0]), target)
+    writers = [run(source, target, 150) for source in pair]
+    known, seen = {stored.read(source).sha256 for source in pair}, set()
+    while any(writer.poll() is None for writer in writers):
+        seen.add(stored.read(target).sha256)
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert seen == known
+    loading.load(target)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["mask.json", "mask.so"]
+
+
+def test_killed_writer_leaves_the_old_or_the_new_library(pair, tmp_path):
+    target = tmp_path / "mask.so"
+    stored.write(stored.read(pair[0]), target)
+    known = {stored.read(source).sha256 for source in pair}
+    rng = random.Random(1)
+    for turn in range(12):
+        with run(pair[turn % 2], target, 10_000) as writer:
+            assert writer.stdout.readline() == "ready\n"
+            time.sleep(rng.uniform(0, 0.02))
+            writer.send_signal(signal.SIGKILL)
+        assert stored.read(target).sha256 in known
+    loading.load(target)
+    stored.write(stored.read(pair[0]), target)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["mask.json", "mask.so"]
 
 
 def test_files_reach_the_disk_before_they_are_renamed(path, monkeypatch):

@@ -15,6 +15,7 @@ TOY = Kind(
     builder=f"{HERE}.backends.builder",
     kernel=f"{HERE}.runtime.kernel:ToyKernel",
     sources=("te", "scheduled", "c"),
+    requirements={"byte_orders": list},
     bench="te_select.bench.stage:Stage",
     peers="te_select.bench.peers:PEERS",
     roof="te_select.timing.roof:bandwidth",
