@@ -124,7 +124,7 @@ class _Handler(xml.sax.handler.ContentHandler):
         self._tags += 1
         self._layers += name == "layer"
         if self._tags > _MOST_TAGS or self._layers > _MOST_LAYERS:
-            raise ModelError(f"the file has more than {_MOST_LAYERS} layers or {_MOST_TAGS} elements")
+            raise ModelError(f"the file has more than {_MOST_LAYERS} layers or {_MOST_TAGS} tags")
         self.tree.start(name, dict(attrs))
 
     def endElement(self, name: str) -> None:

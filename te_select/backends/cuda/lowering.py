@@ -84,7 +84,7 @@ def lower(
     Parameters
     ----------
     func
-        The function that `te_select.schedules.cuda.apply` made from the definition.
+        The function that `te_select.schedules.cuda.schedule.apply` made from the definition.
     symbol
         Name of the kernel to make.
     dim_names
