@@ -115,5 +115,5 @@ def difference(got: Array, operands: Operands) -> str:
 
 
 def last_level_cache() -> int:
-    """Bytes of a last-level cache, as libraries find it."""
-    return int(of_this_machine().machine["l3"])
+    """Bytes of a last-level cache, as libraries find it; at least 32 MB, as systems may hide it."""
+    return max(32 << 20, int(of_this_machine().machine["l3"]))

@@ -64,7 +64,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     paths.check_results("--csv", csv)
     paths.check_plot(plot)
 
-    from te_select.backends import builder  # noqa: PLC0415
+    from te_select.backends import builder  # noqa: PLC0415 - kept off --help
     from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
     from te_select.bench.peers import choose_peers, with_plugins  # noqa: PLC0415 - as above

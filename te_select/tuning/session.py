@@ -25,7 +25,7 @@ from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
-from te_select.records import doubt, fields, folders, log, store
+from te_select.records import doubt, folders, log, store
 from te_select.records.log import Record
 from te_select.records.sizes import Ranges
 from te_select.timing.operands import Mask
@@ -179,12 +179,12 @@ class Session(contextlib.AbstractContextManager["Session"]):
             if not won or unsure:
                 best, its = self._default(task), of_default
             failed = sum(trial.seconds is None for trial in trials)
-            outcome = (
-                asdict(best), its.median, of_default.median, len(trials), failed, busy, spread,
-                unsure, *task.conditions.values(),
-            )  # fmt: skip
-            told = dict(zip(fields.OF_OUTCOMES, outcome, strict=True))
-            told = {name: value for name, value in told.items() if value != ""}
+            told: dict[str, Any] = {
+                "config": asdict(best), "seconds": its.median, "default_seconds": of_default.median,
+                "trials": len(trials), "failed": failed, "busy_cores": busy, "spread": spread,
+            }  # fmt: skip
+            texts = {"unsure": unsure, **task.conditions}
+            told |= {name: text for name, text in texts.items() if text}
             record = log.made(task.sized, self.target, told | self._provenance(task))
             if not only or not record.default_won:
                 store.put(self.folder, [record])

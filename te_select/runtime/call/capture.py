@@ -98,9 +98,8 @@ def of_where(where: Any, extension: Any, name_of: Callable[[int], str]) -> None:
 def _begun(kernel: Any) -> Seen:
     workload = kernel.workload
     key = json.dumps(workload.to_json(), sort_keys=True)
-    new = {**_NONE, "looks": 0, "unsampled": [], "sizes": {}}
-    new["places"] = workload.places
-    seen: Seen = _kernels.setdefault(key, new)
+    new: Seen = {**_NONE, "looks": 0, "unsampled": [], "sizes": {}, "places": workload.places}
+    seen = _kernels.setdefault(key, new)
     kernel.seen = seen
     _at_exit()
     return seen

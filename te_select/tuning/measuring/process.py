@@ -13,7 +13,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -171,4 +170,5 @@ class Worker:
 
 def one_line(text: str) -> str:
     """Shorten a text to one line."""
-    return textwrap.shorten(text, _LONGEST_REASON, placeholder="...")
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
