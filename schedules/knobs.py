@@ -5,8 +5,6 @@ the ``Config`` says what the knob means. Checks, the space of tuning, annotation
 tables in ``docs/tuning.md`` follow from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any

@@ -4,8 +4,6 @@ A span's name does not tell every knob. So pattern and knobs are annotations, to
 trace of a tuning record, so that reading a log makes no object of TVM.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar

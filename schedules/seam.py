@@ -1,7 +1,5 @@
 """The seam: the names that every schedule has, and the functions that it makes of one kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias

@@ -4,8 +4,6 @@
 into shared libraries that load without TVM. Importing te_select imports neither tvm nor a compiler.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from te_select import forks, variables

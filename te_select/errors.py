@@ -7,8 +7,6 @@ A signal handler may raise at any moment, and its exception belongs to the progr
 Python and of other libraries are caught by ``except caught(OSError)`` and ``suppress`` only.
 """
 
-from __future__ import annotations
-
 import _signal  # type: ignore[import-not-found] # signal loses a ValueError of a handler
 import contextlib
 import functools

@@ -10,8 +10,6 @@ What may crash is tried in a child, which may meet the locks of other libraries 
 has a time limit.
 """
 
-from __future__ import annotations
-
 import concurrent.futures.thread
 import contextlib
 import gc

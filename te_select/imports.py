@@ -1,7 +1,5 @@
 """Imports, in a process of our own: the command line and the workers of a session."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import sys

@@ -9,8 +9,6 @@ read this table, and the runtime half imports no compiler by it. A dotted path n
 (``"te_select.runtime.call.kernel:Kernel"``).
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 If a level names a new feature, add its CPUID bit to ``runtime/c/cpu/cpu_features.c``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What a terminal shows while kernels are built, which takes seconds."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import sys

@@ -1,7 +1,5 @@
 """The variables of the environment that te-select reads, and a warning about misspelt ones."""
 
-from __future__ import annotations
-
 import functools
 import os
 from pathlib import Path

@@ -11,8 +11,6 @@ Allocators often place arrays of whole megabytes one after another, so that out 
 The constants were measured on Emerald Rapids (docs/measurements.md, "Where arrays lie").
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 

@@ -3,8 +3,6 @@
 The sizes were measured on Emerald Rapids and on Zen 4 (docs/measurements.md).
 """
 
-from __future__ import annotations
-
 from tvm.target import Target
 
 from te_select.operator.access import AccessPattern

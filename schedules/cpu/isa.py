@@ -7,8 +7,6 @@ and the features that a library may use and must ask for.
 An untried instruction set gets the plainest span. LLVM only has to know the target.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -15,8 +15,6 @@ flags ask for it, the cond of several vectors is tested before a side is read.
 If out is a side itself, blocks that keep that side are neither read nor written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -21,8 +21,6 @@ A row-constant cond reads one side only. Sides alternate, so the CPU cannot pred
 If stores go past the cache, the lines of a later row are prefetched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias

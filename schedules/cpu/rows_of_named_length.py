@@ -16,8 +16,6 @@ the channels of points, pixels and boxes. Longer rows go end to end if stores go
     else:                                                   for r in range(n): a plain span
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

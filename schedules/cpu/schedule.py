@@ -17,8 +17,6 @@ An output [R, 3] with a row-constant cond; other access patterns are alike::
    tail, odd extents and named dims.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -17,8 +17,6 @@ Shuffles make the vectors of row-constant operands, and of operands of one row. 
 once, before the loop.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import gcd
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """The TIR of a span, which takes the place of a loop: the file that writes it is chosen here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tvm import tirx

@@ -14,8 +14,6 @@ the first of them is stored. If out lies just ahead of an input, they are taken 
 (`aliasing`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

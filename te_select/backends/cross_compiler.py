@@ -1,7 +1,5 @@
 """The C compiler that links libraries for another instruction set than this machine's."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import os

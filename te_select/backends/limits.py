@@ -1,7 +1,5 @@
 """Workloads that TVM cannot compile: explains the failure in words of the workload."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

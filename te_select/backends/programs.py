@@ -1,7 +1,5 @@
 """Other programs: those that the environment names, how they are run, and what they say."""
 
-from __future__ import annotations
-
 import functools
 import os
 import platform

@@ -1,7 +1,5 @@
 """A workload with the schedule that was chosen for it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A lowering replaces a leaf by a span, and a span always computes a Select. So ev
 assumes is read from the definition here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Both are one object file, of which only some functions can be called.
 """
 
-from __future__ import annotations
-
 import platform
 import shutil
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The C stub of a library: what describes its kernels to the host half, and exports them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from te_select.operator.broadcast import Shape

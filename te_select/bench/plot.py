@@ -1,7 +1,5 @@
 """The plot of the bench: shares of the roof, te-select's and the best peer's."""
 
-from __future__ import annotations
-
 import importlib
 import io
 from collections.abc import Sequence

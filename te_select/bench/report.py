@@ -1,7 +1,5 @@
 """The reports of the bench: cells of a table and notes for people, JSON and CSV for machines."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

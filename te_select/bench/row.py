@@ -1,7 +1,5 @@
 """A row of the bench: the measurements of one workload with one mask, and how to measure it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

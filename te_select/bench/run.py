@@ -1,7 +1,5 @@
 """Runs a suite: every contestant prepared, verified against NumPy, then timed in turns."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import warnings

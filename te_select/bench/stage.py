@@ -1,7 +1,5 @@
 """Where contestants meet: what a bench needs of a machine."""
 
-from __future__ import annotations
-
 import functools
 import os
 import time

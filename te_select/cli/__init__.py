@@ -4,8 +4,6 @@ One module per verb. A verb imports NumPy, tvm and what needs them only when it 
 ``te-select --help`` answers at once.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from typing import Any

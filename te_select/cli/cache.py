@@ -1,7 +1,5 @@
 """``te-select cache``: info, clear."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Shared by all verbs: errors and exit codes, output for people and machines, progress."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -3,8 +3,6 @@
 Nothing is imported to find a version, so the report also works if tvm is missing or broken.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 from typing import Any

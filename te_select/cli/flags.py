@@ -1,7 +1,5 @@
 """Flags that several verbs share, alone and in groups, and how their values are read."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """Manifests as the command line shows them, even of libraries that cannot run here."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

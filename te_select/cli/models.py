@@ -1,7 +1,5 @@
 """The flags about models that the verbs share, and the output about a model's nodes."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """Checks paths that flags give, before any work."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The verbs of ``te-select``, put together."""
 
-from __future__ import annotations
-
 import importlib.util
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``te-select where`` and ``te-select onnxruntime``: build, which is one library for both."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated

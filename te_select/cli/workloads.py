@@ -1,7 +1,5 @@
 """The workload flags that the verbs share."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

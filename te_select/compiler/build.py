@@ -4,8 +4,6 @@
 was shipped. So what is measured is what ships. The folder is removed when the process ends.
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 import itertools

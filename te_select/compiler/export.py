@@ -1,7 +1,5 @@
 """`te_select.export`: many workloads, or the nodes of models, in one library."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Schedules and builds the family of kernels that serve operands of any shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """From a workload to a scheduled function: its definition, a config, and the schedule."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shows a kernel as text in each form, from the definition to the machine code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

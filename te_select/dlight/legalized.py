@@ -1,7 +1,5 @@
 """Recognizes the function that TVM makes of a where: exactly one Select, and nothing beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

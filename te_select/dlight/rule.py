@@ -1,7 +1,5 @@
 """The dlight rule for Select: merged loops, pieces in parallel, and a span for what is left."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tvm import s_tir, tirx

@@ -1,7 +1,5 @@
 """Puts spans into the place of leaves, in functions that TVM's own pipeline lowers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tvm_ffi

@@ -4,8 +4,6 @@ It reads ONNX files, OpenVINO IR files and oneDNN Graph JSON files. Nothing here
 The onnx and defusedxml packages come with ``pip install 'te-select[models]'``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from dataclasses import replace

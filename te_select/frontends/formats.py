@@ -6,8 +6,6 @@ from here. What its operator takes, and how it spells element types, is in
 when it is used.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import BinaryIO
 

@@ -1,7 +1,5 @@
 """What the readers of graphs share: names of sizes, the order of nodes, lists of operators."""
 
-from __future__ import annotations
-
 import graphlib
 import hashlib
 import re

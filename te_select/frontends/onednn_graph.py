@@ -1,7 +1,5 @@
 """Reads oneDNN Graph JSON files, as the library dumps them and benchdnn takes them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO

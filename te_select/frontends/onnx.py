@@ -1,7 +1,5 @@
 """Reads ONNX files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import BinaryIO

@@ -4,8 +4,6 @@ The file states the dims of every output. Of those that it leaves open, only the
 Parameters have names.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

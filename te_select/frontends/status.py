@@ -1,7 +1,5 @@
 """What te-select does with a Where or Select, from what is known about its operands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

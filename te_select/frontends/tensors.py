@@ -1,7 +1,5 @@
 """What is known about a tensor before the model runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Their own ways to NumPy go value by value, which takes 10x the time of the Select itself.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The callable `te_select.where`."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections import Counter

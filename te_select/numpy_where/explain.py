@@ -1,7 +1,5 @@
 """How `te_select.where` would do a call."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

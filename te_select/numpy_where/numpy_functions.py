@@ -3,8 +3,6 @@
 `select` is a chain of Selects over blocks that stay in the cache, the others one Select in place.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

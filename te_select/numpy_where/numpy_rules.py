@@ -1,7 +1,5 @@
 """What ``runtime/c/extension/extension.c`` leaves to Python: unusual operands and numpy.where."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The shape to which others broadcast."""
 
-from __future__ import annotations
-
 
 def joined(first: tuple[int, ...], *others: tuple[int, ...]) -> tuple[int, ...] | None:
     """The shape to which shapes broadcast; None if they do not.

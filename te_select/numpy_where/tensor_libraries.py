@@ -1,7 +1,5 @@
 """Calls with tensors of torch, JAX, CuPy or dask: which library does them, and how."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Select by kernels for torch tensors on the CPU, in calls that torch does not record."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

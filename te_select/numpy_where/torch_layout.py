@@ -1,7 +1,5 @@
 """The layout that torch gives to a new result."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import Any

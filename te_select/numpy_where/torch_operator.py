@@ -5,8 +5,6 @@ summed over their broadcast axes. ``grad * mask`` would be wrong: an unselected 
 would become NaN.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -3,8 +3,6 @@
 Importing this registers the rule; it imports torch.distributed.tensor, which takes 0.7 s.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

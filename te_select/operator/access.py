@@ -4,8 +4,6 @@ A loop is a broadcast axis of the operands that do not move along it. Neighbouri
 the same movers are fused. Nearly every workload ends as one to three loops.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

@@ -16,8 +16,6 @@ A dim is an int or a name. A name is a size known only at call time. It equals i
 else. Only the literal 1 broadcasts.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 import re

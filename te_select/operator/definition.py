@@ -8,8 +8,6 @@ serves every element type of a width, and no NaN payload can change. A 16-byte e
 appears.
 """
 
-from __future__ import annotations
-
 import tvm_ffi
 from tvm import ir, te, tirx
 

@@ -11,8 +11,6 @@ the loops around them.
 A *part* is the unit of building: the runs of one width, or one kernel of rows.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """A Where or Select of a model, and what te-select does with it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

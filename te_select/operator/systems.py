@@ -4,8 +4,6 @@ It is the only such table. The constructors of `te_select.operator.workload.Work
 ``--op`` and the readers of model files all use it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

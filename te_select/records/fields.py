@@ -1,7 +1,5 @@
 """Reads the lines of a tuning file, which people may edit, and checks their fields."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping

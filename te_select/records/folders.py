@@ -1,7 +1,5 @@
 """Where records lie, and what their files are called."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable

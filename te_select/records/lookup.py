@@ -10,8 +10,6 @@ A record is near if all of these hold:
   treated differently, such as one that fits a cache.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

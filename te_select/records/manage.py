@@ -1,7 +1,5 @@
 """Works on whole folders of logs: list, import, export, prune."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Records as MetaSchedule writes them, for those who have TVM alone."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 from typing import Any

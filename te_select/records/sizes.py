@@ -1,7 +1,5 @@
 """The sizes at which a workload with named dims is tuned. Its record is found by the same sizes."""
 
-from __future__ import annotations
-
 from te_select.errors import ArgumentError
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload

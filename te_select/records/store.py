@@ -4,8 +4,6 @@ The records' own file is the last one. So a process that is killed at any moment
 records or the new ones. MetaSchedule's files are made of them, and the next write makes them anew.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence

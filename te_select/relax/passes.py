@@ -1,7 +1,5 @@
 """The passes `UseSelect` and `UseUnfusedSelect`, their target, and what they report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Finds the wheres of a Relax module, and replaces those that gain by calls of kernels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Operands for timing: aligned arrays, and masks of a density and a block length."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

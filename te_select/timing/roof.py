@@ -4,8 +4,6 @@ Both are compiled for this very CPU. They move as many bytes as the workload bes
 A probe tries plain and streaming stores, with one thread and with all, and takes the fastest.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """What a kernel is checked with: masks, values, and places of the operands in memory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -4,8 +4,6 @@ It needs only the driver. The memory around ``out`` is copied with it, so that a
 detected.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Memory between protected pages, with guards around an array, so that stray accesses show."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import mmap

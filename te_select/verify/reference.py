@@ -1,7 +1,5 @@
 """Operands of random bits, what NumPy selects of them, and the comparison with it, bit for bit."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

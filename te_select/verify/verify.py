@@ -5,8 +5,6 @@ compared with NumPy's as unsigned integers. The bytes around ``out`` must not ch
 operands lie. No memory outside of them may be used.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import functools
 import mmap

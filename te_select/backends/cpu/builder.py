@@ -1,7 +1,5 @@
 """CPUs: LLVM makes object files, and a C compiler links them with the checks and the threads."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What ``te-select env`` says of this machine's CPU, its caches, and the C compiler."""
 
-from __future__ import annotations
-
 import functools
 import os
 import platform

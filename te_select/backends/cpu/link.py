@@ -1,7 +1,5 @@
 """What objects for CPUs are linked with: a stub in C that describes them, and the host half."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType

@@ -7,8 +7,6 @@ Parameters become plain pointers and sizes, because the exported function with i
 in C (``runtime/c/host.c``). All extents are int64.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

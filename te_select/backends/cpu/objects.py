@@ -3,8 +3,6 @@
 Threads would not help: TVM compiles a module on one thread, and lets other threads wait.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle

@@ -1,7 +1,5 @@
 """The profile of this machine, without a library: its C files are compiled and asked."""
 
-from __future__ import annotations
-
 import ctypes
 
 from te_select.backends.c_compiler import open_library

@@ -1,7 +1,5 @@
 """CUDA: nvcc or NVRTC make machine code, embedded in a library whose host half launches it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ It is ``nvcc`` if that is installed, otherwise NVRTC from the package index (``t
 Neither needs a GPU or a driver.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Links machine code for CUDA devices, and the host half that launches it, to a shared library."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

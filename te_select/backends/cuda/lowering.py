@@ -6,8 +6,6 @@ kernel per workload. Where its code depends on the pointers, it decides at run t
 decide alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

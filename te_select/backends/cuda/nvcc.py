@@ -1,7 +1,5 @@
 """Programs of the CUDA toolkit, nvcc and nvdisasm, found the way the ecosystem finds them."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

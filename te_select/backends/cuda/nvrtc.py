@@ -1,7 +1,5 @@
 """NVRTC, NVIDIA's compiler as a library, from the package index (``te-select[cuda]``)."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

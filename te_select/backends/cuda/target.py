@@ -1,7 +1,5 @@
 """Targets that are CUDA devices: ``cuda``, the GPUs of this machine, and architectures by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Operands of a bench in a CUDA device's memory: sets used in turns, so that no cache helps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Other systems that select on CUDA devices, each used in the fastest way its users would."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """CUDA device 0 as the place where contestants meet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

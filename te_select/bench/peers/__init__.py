@@ -1,7 +1,5 @@
 """Other systems that select, each used in the fastest way its users would."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, with_plugins

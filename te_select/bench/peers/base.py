@@ -3,8 +3,6 @@
 These register theirs under the entry point ``te_select.peers``.
 """
 
-from __future__ import annotations
-
 import abc
 import importlib
 from collections.abc import Callable, Sequence

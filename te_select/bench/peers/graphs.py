@@ -1,7 +1,5 @@
 """Peers that run a graph of one node: ONNX Runtime and OpenVINO."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

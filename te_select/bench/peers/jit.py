@@ -1,7 +1,5 @@
 """Peers that compile Python functions: torch.compile and JAX."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -4,8 +4,6 @@ Both get the merged loops, as somebody who wants speed would write them. Element
 because neither has all of the element types.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Peers that are called without compiling: NumPy, numexpr and torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """TVM's own operator, without a schedule and with the one that TVM's own tuner finds for it."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

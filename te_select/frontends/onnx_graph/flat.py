@@ -5,8 +5,6 @@ what the file states, only the types of its inputs and initializers are there. N
 knows no operator, or infers it wrongly, are left out, so nothing is known of their outputs.
 """
 
-from __future__ import annotations
-
 import re
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence

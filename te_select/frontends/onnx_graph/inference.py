@@ -1,7 +1,5 @@
 """What ONNX's shape inference says of the tensors of a model, from a process of its own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Nodes of ONNX graphs: their attributes and bodies, and the element types of ONNX by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from onnx import AttributeProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto

@@ -1,7 +1,5 @@
 """What ONNX knows of its operators: functions that define them, and default attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any

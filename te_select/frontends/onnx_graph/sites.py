@@ -6,8 +6,6 @@ initializers of a body may hide names of the outer graphs, and an initializer ma
 value of an input.
 """
 
-from __future__ import annotations
-
 from collections import ChainMap
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace

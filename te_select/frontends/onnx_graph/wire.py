@@ -4,8 +4,6 @@ Two bytes of a file can be a node, for which protobuf takes some hundred bytes o
 model is like that, but a damaged or hostile file may be.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 

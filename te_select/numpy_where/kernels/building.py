@@ -1,7 +1,5 @@
 """Building the whole family, into the cache or to ship; imports tvm."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The names of the family's entries in the cache."""
 
-from __future__ import annotations
-
 from te_select.backends import build_key
 from te_select.errors import ArtifactError, caught
 from te_select.records import folders

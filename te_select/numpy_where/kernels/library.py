@@ -4,8 +4,6 @@ In this order: one that was given by `use`; the cache; the one that the wheel br
 goes into the cache. Without a compiler, the newest entry of the cache that this CPU can run.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gzip
 import os

@@ -1,7 +1,5 @@
 """Files that appear as a whole: written beside the file that they replace, synced, and renamed."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -7,8 +7,6 @@ to the user, and nobody else may write into it. What an entry holds is checked b
 name of an entry are not the cache's, and are left alone.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -5,8 +5,6 @@ the SHA-256 of the library. To compute it, the digest's own 64 characters count 
 file holds code and manifest, and a change to either is noticed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Files that a user names: their paths are checked, and only regular files are read."""
 
-from __future__ import annotations
-
 import os
 import platform
 import stat

@@ -1,7 +1,5 @@
 """The C header of a library: its kernels as plain functions, for C11 and C++17."""
 
-from __future__ import annotations
-
 import hashlib
 
 from te_select.operator import family

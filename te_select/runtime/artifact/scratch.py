@@ -9,8 +9,6 @@ A folder has room, or an error names the one without room: if an object file can
 ends the process. So the room is checked before it runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

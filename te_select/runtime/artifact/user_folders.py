@@ -1,7 +1,5 @@
 """The folders of the user, by the XDG base directory specification."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -11,8 +11,6 @@ sampled conds ``conds`` (elements), ``true`` and ``runs``; kernels with names ha
 largest of each in ``sizes``.
 """
 
-from __future__ import annotations
-
 import atexit
 import fcntl
 import json

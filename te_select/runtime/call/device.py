@@ -5,8 +5,6 @@ as a NumPy view of unsigned ints of its width (16-byte elements as complex128); 
 a tensor of its own library, because only that can copy it there.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

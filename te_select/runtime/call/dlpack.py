@@ -1,7 +1,5 @@
 """Reads DLPack capsules: address, shape, strides, type and flags."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The extension, which calls kernels by NumPy's C API, and how much memory it keeps for results."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -4,8 +4,6 @@ JAX passes its memory on by a DLPack struct that does not say whether it may be 
 tvm-ffi has wrapped it, one trace is left: the struct's function that releases the memory is JAX's.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import sys

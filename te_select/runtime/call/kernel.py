@@ -1,7 +1,5 @@
 """A kernel, as `compile` and `load` return it. Each kind of machine has its own class for calls."""
 
-from __future__ import annotations
-
 import abc
 import ctypes
 import os

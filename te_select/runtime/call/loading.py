@@ -1,7 +1,5 @@
 """Loading: makes kernels from a shared library that holds its manifest, without a compiler."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 import os

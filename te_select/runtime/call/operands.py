@@ -4,8 +4,6 @@ The compiled code checks every argument itself. What it refuses comes here, to b
 be, or to be refused in words about the caller's tensors.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import sys

@@ -4,8 +4,6 @@ A call first passes its arguments to the compiled code unchanged. If the code re
 adapts them.
 """
 
-from __future__ import annotations
-
 from te_select.errors import ArgumentError
 
 _CONVERSIONS = "tvm_ffi/cython/"  # in the names of the files where tvm-ffi converts arguments

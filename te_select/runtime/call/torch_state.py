@@ -4,8 +4,6 @@ A kernel reads and writes memory without telling torch. If torch is recording wh
 tensor, the record would silently be wrong. So such a tensor is refused.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any

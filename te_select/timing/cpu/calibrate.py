@@ -6,8 +6,6 @@ bisection. Thresholds are measured twice, because they move with what the neighb
 machine do. If they differ, a third pass decides; if all differ, the current ones stay.
 """
 
-from __future__ import annotations
-
 import bisect
 import datetime
 import functools

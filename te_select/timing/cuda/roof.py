@@ -1,7 +1,5 @@
 """The roof of a CUDA device: the bandwidth of a copy in its memory, beyond the L2 cache."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 

@@ -1,7 +1,5 @@
 """The name and the features of this machine's CPU."""
 
-from __future__ import annotations
-
 import functools
 import platform
 from collections.abc import Iterable, Mapping

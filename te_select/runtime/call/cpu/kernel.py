@@ -1,7 +1,5 @@
 """A kernel for CPUs: what `compile` and `load` return for a CPU."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import os

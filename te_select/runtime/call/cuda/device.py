@@ -4,8 +4,6 @@ Nothing here reads a tensor's memory. Operands of rank 0 may be in memory of the
 go with the launch.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Collection, Sequence

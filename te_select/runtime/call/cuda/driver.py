@@ -4,8 +4,6 @@ Kernels are launched by the compiled host half. This module serves targets, repo
 needs nothing except the driver itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

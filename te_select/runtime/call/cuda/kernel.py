@@ -1,7 +1,5 @@
 """A kernel for CUDA devices: what `compile` and `load` return for a CUDA target."""
 
-from __future__ import annotations
-
 import struct
 import sys
 from collections.abc import Collection
