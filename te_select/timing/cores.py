@@ -26,10 +26,10 @@ def _threads(limits: Iterable[str | None], cpus: int) -> int:
 
 
 def busy_cores() -> float:
-    """How many cores other programs use; waits for a fifth of a second."""
+    """How many cores other programs use; waits for half a second."""
     import psutil  # noqa: PLC0415 - needed only to measure
 
-    return float(psutil.cpu_percent(interval=0.2) / 100 * psutil.cpu_count())
+    return float(psutil.cpu_percent(interval=0.5) / 100 * psutil.cpu_count())
 
 
 class Load(NamedTuple):

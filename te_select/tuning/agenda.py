@@ -2,8 +2,8 @@
 
 A workload whose default is near the roof is measured once more, on idle cores; if it is near again,
 it is skipped. Under a limit of time, a third may go into these looks. Each workload may take an
-equal share of what is left when its turn comes. What is left at the end goes to those whose
-outcome is unsure.
+equal share of what is left when its turn comes. One whose outcome is unsure has another turn after
+the others, as long as there is time.
 
 Records outlive TVM: those of other versions are candidates, each compared with the default.
 """
@@ -176,16 +176,16 @@ class Agenda:
             else:
                 waiting.append(found)
         waiting.sort(key=lambda job: -job.to_gain)
-        unsure: list[tuple[Job, Outcome]] = []
-        for number, job in enumerate(waiting):
-            outcome = self._tune(job, begin, observe, len(waiting) - number)
-            if self._seconds < math.inf and outcome.record and outcome.record.unsure:
-                unsure.append((job, outcome))
-            else:
-                yield outcome
-        for number, (job, outcome) in enumerate(unsure):
-            left = len(unsure) - number
-            yield self._tune(job, begin, observe, left) if self._left() > 0 else outcome
+        queue = [(job, replace(job.outcome(), passed_over=OUT_OF_TIME)) for job in waiting]
+        while queue:
+            job, outcome = queue.pop(0)
+            if self._left() > 0:
+                begin(job)
+                outcome = self._tune(job, observe, self._left() / (len(queue) + 1))
+                if outcome.record and outcome.record.unsure and self._seconds < math.inf:
+                    queue.append((job, outcome))
+                    continue
+            yield outcome
 
     def _left(self, share: float = 1.0) -> float:
         """Seconds that are left of a share of the time."""
@@ -214,14 +214,9 @@ class Agenda:
         why = f"unsure: {why}, but {doubts}" if doubts else f"{why}; --all tunes it"
         return replace(job.outcome(), passed_over=why)
 
-    def _tune(
-        self, job: Job, begin: Callable[[Job], None], observe: Observer, jobs_left: int
-    ) -> Outcome:
+    def _tune(self, job: Job, observe: Observer, seconds: float) -> Outcome:
         """Tune one of the jobs that are left, in its share of the time."""
-        begin(job)
-        if self._left() < 0:
-            return replace(job.outcome(), passed_over=OUT_OF_TIME)
-        until = time.monotonic() + self._left() / jobs_left
+        until = time.monotonic() + seconds
         try:
             record, run = job.session.tune(job.task, observe, until), job.session.last_run
         except UntunableError as error:

@@ -4,8 +4,6 @@ However a session is stopped, the next one goes on from here, until a line says 
 trials also tell what each knob was worth.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The numbers of a session."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Opens the measurer that a runner's name stands for."""
 
-from __future__ import annotations
-
 import re
 
 from te_select import kinds

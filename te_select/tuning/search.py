@@ -10,8 +10,6 @@ The same seed and times propose the same configs, so an interrupted session can 
 where it stopped.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import random

@@ -3,8 +3,6 @@
 Every workload that was tuned has a record, even if the default config won.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math
@@ -175,7 +173,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
             trials = run.trials(*(given if only else self._search(run, task)))
             best, won, its, of_default = run.finals(incumbents)
             busy, spread = watch.others(), its.ratios(of_default).spread
-            unsure = doubt.reasons(busy, spread, of_default.median / its.median if won else 1.0)
+            gain = of_default.median / its.median if won else 1.0
+            unsure = doubt.reasons(busy, spread, gain, run.promised)
             if not won or unsure:
                 best, its = self._default(task), of_default
             failed = sum(trial.seconds is None for trial in trials)

@@ -1,7 +1,5 @@
 """The configs of a workload, told apart by what they lead to; and what knobs are worth together."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """What a session tunes, and the candidates of which it is made: plain data, without tvm."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

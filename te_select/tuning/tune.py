@@ -1,7 +1,5 @@
 """``te_select.tune``: one workload, in a session of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from operator import index
 from pathlib import Path

@@ -24,15 +24,15 @@ NINE = Workload((9,), (9,), ())
 
 
 def test_busy_cores_of_a_run_are_the_most_of_what_it_measured(tmp_path, fake, monkeypatch):
-    said = iter([0.29, 0.1, 0.2, 0.05, 1.25])
+    said = iter([0.14, 0.1, 0.12, 0.05, 1.25])
     monkeypatch.setattr(cores.Watch, "others", lambda _: next(said))
     flags = flags_of(SMALL, FEW, NINE, Workload((8,), (8,), ()))
     fake()
     common = ["tune", *ON, "--trials", "2", "--tuning-logs", tmp_path]
-    assert run_json(*common, *flags[:2])["busy_cores"] == 0.29
+    assert run_json(*common, *flags[:2])["busy_cores"] == 0.14
     document = run_json(*common, *flags)
     assert [each["fresh"] for each in document["workloads"]] == [False, True, True, True]
-    assert document["busy_cores"] == 0.2
+    assert document["busy_cores"] == 0.12
     shown = run(*common, *FLAGS, "--force").stdout
     assert "unsure: other programs used 1.25 cores meanwhile" in shown
     told = "unsure: 1 of 1, which will not be used; earlier records are kept\n"

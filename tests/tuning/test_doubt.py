@@ -75,14 +75,24 @@ def test_drift_that_all_contestants_share_is_no_spread(run):
     ("spread", "busy", "said"),
     [
         (0.1, 0.0, ""),
-        (0.1, 0.29, ""),
-        (0.1, 0.31, "other programs used 0.31 cores meanwhile"),
+        (0.1, 0.14, ""),
+        (0.1, 0.16, "other programs used 0.16 cores meanwhile"),
         (0.8, 0.0, "the rounds lay 80% apart"),
         (0.8, 2.0, "other programs used 2.00 cores meanwhile; the rounds lay 80% apart"),
     ],
 )
 def test_reasons_for_doubt(spread, busy, said):
     assert doubt.reasons(busy, spread) == said
+
+
+def test_finals_that_do_not_repeat_a_trial_are_unsure(run):
+    """For less than half a second, both threads of a trial had one core."""
+
+    class Slower(FakeMeasurer):
+        def interleave(self, candidates, rounds):
+            return [self._measurement(candidates[0], rounds) for _ in candidates]
+
+    assert run(measurer=Slower()).unsure == "the finals did not repeat the 2.00x of a trial"
 
 
 def test_spread_is_the_middle_half_of_the_rounds():

@@ -1,7 +1,5 @@
 """Measures on the servers of an RPC tracker, several at once."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

@@ -1,7 +1,5 @@
 """Asks TVM's RPC tracker for servers."""
 
-from __future__ import annotations
-
 import socket
 import struct
 from typing import Any

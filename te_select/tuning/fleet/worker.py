@@ -3,8 +3,6 @@
 It is a process of its own, because a call over RPC never ends if the other side hangs.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

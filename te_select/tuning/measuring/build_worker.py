@@ -1,7 +1,5 @@
 """Compiles candidates; a process of its own, which imports tvm once."""
 
-from __future__ import annotations
-
 import resource
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Measuring candidates: build some, then run them."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

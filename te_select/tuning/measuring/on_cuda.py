@@ -1,7 +1,5 @@
 """Where CUDA kernels are checked and timed: device 0."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping
 

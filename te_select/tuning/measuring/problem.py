@@ -1,7 +1,5 @@
 """The operands for a workload's candidates, and the bits that NumPy selects from them."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ The processes are those of `subprocess` and talk through a `multiprocessing.Pipe
 the current folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

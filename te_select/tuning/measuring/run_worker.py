@@ -1,7 +1,5 @@
 """Checks and times libraries on this machine; a process of its own, which never imports tvm."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

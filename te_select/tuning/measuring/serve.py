@@ -4,8 +4,6 @@ It answers the requests that come through its connection, and ends when that is 
 module has a class ``Worker``. Its methods answer the requests of their names.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import os
