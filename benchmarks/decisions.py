@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import te_select
+from te_select.backends.cpu.profile import of_this_machine
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.timing.cores import threads
-from te_select.timing.cpu.calibrate import Bench, measure, of_this_machine
+from te_select.timing.cpu.calibrate import Bench, measure
 from te_select.timing.operands import Mask, make_operands
 from te_select.timing.rounds import PAUSE, Timing, take_turns
 

@@ -123,7 +123,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     options = Options(**vars(how))
     logs = place.tuning_logs or user_folder()
     if place.profile and not as_json and ("native", "local") in targets:
-        from te_select.tuning.runners import measure_profile  # noqa: PLC0415 - kept off --help
+        from te_select.tuning.options import measure_profile  # noqa: PLC0415 - kept off --help
 
         if line := measure_profile():
             print(line)
@@ -173,7 +173,7 @@ def _wanted(
 
 def _targets(text: str, runner: str) -> list[tuple[str, str]]:
     """The targets, each with its runner; CPUs may be listed, GPUs and JSON have own commas."""
-    from te_select.tuning.runners import parse_runner  # noqa: PLC0415 - kept off --help
+    from te_select.tuning.options import parse_runner  # noqa: PLC0415 - kept off --help
 
     names = [name.strip() for name in text.split(",")]
     # A device's own list has the device once: device:one,two. JSON has commas as well.
@@ -227,7 +227,7 @@ def _tune_all(
     other: OtherFlags,
     choice: ChoiceFlags,
 ) -> None:
-    from te_select.tuning.runners import LOCAL, open_measurer  # noqa: PLC0415 - kept off --help
+    from te_select.tuning.options import LOCAL, open_measurer  # noqa: PLC0415 - kept off --help
 
     with contextlib.ExitStack() as stack:
         measurer = None

@@ -48,7 +48,7 @@ def build_command(target: Target = "native", output: Output = None, as_json: Jso
         )
     start = time.perf_counter()
     from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm
-    from te_select.tuning.runners import measure_profile  # noqa: PLC0415
+    from te_select.tuning.options import measure_profile  # noqa: PLC0415
 
     imported = time.perf_counter()
     if output is None and not as_json and (line := measure_profile()):

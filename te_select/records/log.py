@@ -30,7 +30,6 @@ _DIGITS = 16
 _WORKLOAD_OF_0_2 = re.compile(
     r"cond \[(.*?)\] then \[(.*?)\] else \[(.*?)\] -> \S* (\w+) (\w+)(?: axis (\d+))?"
 )
-_MOST_WARNINGS = 5  # for one log; a bad merge may make hundreds of lines unusable
 
 
 @dataclass(frozen=True)
@@ -153,12 +152,10 @@ class Log:
         return [f"{path} line {each.line} is left out: {each.reason}" for each in self.damaged]
 
     def warn(self) -> None:
-        """Warn of each damaged line, or of the first few if there are many."""
-        complaints = self.complaints()
-        for complaint in complaints[:_MOST_WARNINGS]:
-            warn(complaint)
-        if more := len(complaints[_MOST_WARNINGS:]):
-            warn(f"{self.folder}: {more} more lines are left out; te-select logs list names them")
+        """Warn of damaged lines: how many there are, and the first of them."""
+        if complaints := self.complaints():
+            more = f"; so are {len(complaints) - 1} more" * (len(complaints) > 1)
+            warn(f"{complaints[0]}{more} (te-select logs list)")
 
 
 def made(workload: Workload, target: ResolvedTarget, found: Mapping[str, Any]) -> Record:
@@ -195,11 +192,7 @@ def read(folder: Path) -> Log:
 
 @functools.lru_cache(maxsize=64)
 def _read(folder: Path, _stamp: object) -> Log:
-    return parse(folder, folders.read(folder / SESSIONS))
-
-
-def parse(folder: Path, data: bytes) -> Log:
-    """Read the records of a target from the bytes of its file; raises as `read`."""
+    data = folders.read(folder / SESSIONS)
     entries, damaged = fields.lines(data, functools.partial(_record, folder.name))
     if damaged and not entries:
         raise TuningError(
@@ -238,15 +231,14 @@ def _from_0_2(session: Mapping[str, Any]) -> Mapping[str, Any]:
     cond, then, other = (tuple(map(int, text.split(",") if text else ())) for text in texts)
     workload = Workload(cond, then, other, dtype, rule, int(axis or -1)).to_json()
     tvm = f"{session['versions']['tvm']} (te-select 0.2)"
-    told = {
-        **{name: value for name, value in session.items() if name != "digest"},
+    return {
+        **session,
         "workload": workload,
         "target": "{}",  # the folder is called by it
         "seconds": session["default_seconds"],
         "versions": {**session["versions"], "tvm": tvm},
         "task": {"workload": workload, "mask": {}, "ranges": []},
     }
-    return told | {"digest": _digest(told)}
 
 
 def _digest(session: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload
 from te_select.verify.reference import Array, aligned, ints
@@ -69,25 +68,6 @@ class Operands:
         if self.workload.auto_broadcast != "pdpd":
             return self.cond, self.then, self.else_
         return aligned(self.workload, self.cond, self.then, self.else_)
-
-    def merged(self) -> tuple[AccessPattern, tuple[Array, Array, Array, Array]]:
-        """The merged loops, and the operands as plain bytes and words with an axis for each loop.
-
-        Operands lack their broadcast axes; out has all of them.
-        """
-        pattern = access_pattern(self.workload)
-        word = np.dtype(f"u{pattern.width}")
-
-        def shaped(operand: Array, letter: str, dtype: np.dtype[Any]) -> Array:
-            shape = [loop.bound({}) for loop in pattern.loops if letter in loop.movers + "o"]
-            return operand.reshape(-1).view(dtype).reshape(shape)
-
-        return pattern, (
-            shaped(self.cond, "c", np.dtype(np.uint8)),
-            shaped(self.then, "t", word),
-            shaped(self.else_, "e", word),
-            shaped(self.out, "o", word),
-        )
 
 
 def make_operands(workload: Workload, mask: Mask, seed: int = 0) -> Operands:

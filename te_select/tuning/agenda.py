@@ -22,7 +22,7 @@ from te_select.operator.access import access_pattern
 from te_select.records import doubt, log
 from te_select.records.log import Record
 from te_select.tuning.journal import Knob
-from te_select.tuning.runners import LOCAL
+from te_select.tuning.options import LOCAL
 from te_select.tuning.session import Session
 from te_select.tuning.task import Task
 from te_select.tuning.trials import Observer, UntunableError
@@ -103,11 +103,6 @@ class Job:
         """What the default reaches of the roof; 0 if that is not known."""
         return self.roof / self.seconds if self.seconds and self.roof else 0.0
 
-    @property
-    def to_gain(self) -> float:
-        """Seconds of a call beyond those that the roof needs."""
-        return (self.seconds or 0.0) * (1 - self.share)
-
     def outcome(self) -> Outcome:
         """What is known of it so far."""
         moved = access_pattern(self.task.points[-1]).bytes_moved()
@@ -175,13 +170,16 @@ class Agenda:
                 yield found
             else:
                 waiting.append(found)
-        waiting.sort(key=lambda job: -job.to_gain)
+        # The most seconds of a call beyond those that the roof needs come first.
+        waiting.sort(key=lambda job: (job.seconds or 0.0) * (job.share - 1))
         queue = [(job, replace(job.outcome(), passed_over=OUT_OF_TIME)) for job in waiting]
+        fair = self._seconds / max(1, len(queue))  # for another turn; in less nothing is found out
         while queue:
             job, outcome = queue.pop(0)
             if self._left() > 0:
                 begin(job)
-                outcome = self._tune(job, observe, self._left() / (len(queue) + 1))
+                share = self._left() / (len(queue) + 1)
+                outcome = self._tune(job, observe, max(share, fair) if outcome.record else share)
                 if outcome.record and outcome.record.unsure and self._seconds < math.inf:
                     queue.append((job, outcome))
                     continue

@@ -133,7 +133,7 @@ class Evolution:
         mod = IRModule({"main": definition(space.workload)})
         self._database = ms.database.MemoryDatabase()
         self._workload = self._database.commit_workload(mod)
-        mutators = {_mutator(seed): 1.0}
+        mutators = {RedrawNumber(seed): 1.0}
         design = ms.space_generator.ScheduleFn(  # not called: the designs are made here
             lambda sch: sch, sch_rules=[], postprocs=[], mutator_probs=mutators
         )
@@ -149,7 +149,7 @@ class Evolution:
             num_trials_per_iter=BATCH,
             design_spaces=_designs(s_tir.Schedule(mod, seed=seed + 1), space, worth),
             database=self._database,
-            cost_model=_cost_model(self._config_of, worth),
+            cost_model=OfWorth(self._config_of, worth),
         )
 
     @forks.no_fork_during()
@@ -198,42 +198,44 @@ def _designs(sch: s_tir.Schedule, space: Space, worth: Worth) -> list[s_tir.Sche
     return designs
 
 
-def _mutator(seed: int) -> Any:
+@derived_object
+class RedrawNumber(ms.mutator.PyMutator):  # type: ignore[misc]  # TVM is untyped
     """A mutator that draws one number anew; MetaSchedule's own do not change plain choices."""
 
-    @derived_object
-    class RedrawNumber(ms.mutator.PyMutator):  # type: ignore[misc]  # TVM is untyped
-        def __init__(self) -> None:
-            super().__init__()
-            self.random = random.Random(seed)
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.seed, self.random = seed, random.Random(seed)
 
-        def _initialize_with_tune_context(self, context: Any) -> None:
-            """Do nothing: the context is not needed."""
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        """Do nothing: the context is not needed."""
 
-        def apply(self, trace: Any, _: Any) -> Any:
-            choices = [i for i in trace.insts if i.kind.name == "SampleCategorical"]
-            chosen = self.random.choice(choices)
-            drawn = self.random.randrange(len(chosen.attrs[0]))
-            return trace.with_decision(chosen, drawn, remove_postproc=True)
+    def apply(self, trace: Any, _: Any) -> Any:
+        """The trace with one other decision."""
+        choices = [i for i in trace.insts if i.kind.name == "SampleCategorical"]
+        chosen = self.random.choice(choices)
+        drawn = self.random.randrange(len(chosen.attrs[0]))
+        return trace.with_decision(chosen, drawn, remove_postproc=True)
 
-        def clone(self) -> Any:
-            return RedrawNumber()
-
-    return RedrawNumber()
+    def clone(self) -> Any:
+        """Another one that draws the same."""
+        return RedrawNumber(self.seed)
 
 
-def _cost_model(config_of: Any, worth: Worth) -> Any:
+@derived_object
+class OfWorth(ms.cost_model.PyCostModel):  # type: ignore[misc]  # TVM is untyped
     """A cost model that ranks configs by what their knobs are worth."""
 
-    @derived_object
-    class OfWorth(ms.cost_model.PyCostModel):  # type: ignore[misc]  # TVM is untyped
-        def predict(self, _context: Any, candidates: Sequence[Any]) -> npt.NDArray[np.float64]:
-            return np.array([1 / worth.predict(config_of(each.sch)) for each in candidates])
+    def __init__(self, config_of: Any, worth: Worth) -> None:
+        super().__init__()
+        self.config_of, self.worth = config_of, worth
 
-        def update(self, _context: Any, _candidates: Any, _results: Any) -> None:
-            """Do nothing: the worth of the knobs is known."""
+    def predict(self, _context: Any, candidates: Sequence[Any]) -> npt.NDArray[np.float64]:
+        """The speed of each, 1 for the default's."""
+        configs = [self.config_of(each.sch) for each in candidates]
+        return np.array([1 / self.worth.predict(config) for config in configs])
 
-    return OfWorth()
+    def update(self, _context: Any, _candidates: Any, _results: Any) -> None:
+        """Do nothing: the worth of the knobs is known."""
 
 
 def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -> Any:

@@ -29,8 +29,7 @@ from te_select.records.sizes import Ranges
 from te_select.timing.operands import Mask
 from te_select.tuning.journal import Journal, Knob, knobs_of
 from te_select.tuning.measuring.measurer import Measurer
-from te_select.tuning.options import Options
-from te_select.tuning.runners import LOCAL, open_measurer
+from te_select.tuning.options import LOCAL, Options, open_measurer
 from te_select.tuning.search import Batches, search
 from te_select.tuning.space import Space
 from te_select.tuning.task import Task
@@ -106,7 +105,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
 
     def task(self, workload: Workload, ranges: Ranges = (), mask: Mask | None = None) -> Task:
         """What to tune: a workload with the target, and with the cond of the session by default."""
-        return self.of(checked(workload), self._target, mask or self.options.mask, ranges)
+        usual = Mask(self.options.density, self.options.block)
+        return self.of(checked(workload), self._target, mask or usual, ranges)
 
     def task_of(self, entry: Record) -> Task:
         """What a record was tuned for; raises ValueError if it does not say so."""
@@ -174,7 +174,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
             best, won, its, of_default = run.finals(incumbents)
             busy, spread = watch.others(), its.ratios(of_default).spread
             gain = of_default.median / its.median if won else 1.0
-            unsure = doubt.reasons(busy, spread, gain, run.promised)
+            unsure = doubt.reasons(busy, spread, gain, run.promised, run.left)
             if not won or unsure:
                 best, its = self._default(task), of_default
             failed = sum(trial.seconds is None for trial in trials)
@@ -211,7 +211,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
         cpus = self._builder.tuned_on(self.target)[1] if self.runner == LOCAL else None
         built = task.workload if task.ranges else None
         space = Space(task.points[-1], self.target, cpus, built)
-        known = space.known((self.folder.parent, folders.SHIPPED / self.within))
+        roots = self.folder.parent, *folders.default_folders(self.within)
+        known = space.known(dict.fromkeys(roots))
         total = len({space.effect(config) for config in (*space.configs, *known)})
         trials, given = self.options.trials, (self.options.seed, self.options.patient, not built)
         return min(total, trials), search(space, trials, run.seconds_of, known, *given)

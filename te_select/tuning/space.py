@@ -8,10 +8,9 @@ from typing import Any, TypeAlias
 
 from te_select.backends import schedule_of
 from te_select.backends.targets import ResolvedTarget
-from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.records import folders, log
+from te_select.records import manage
 from te_select.records.origin import ratio
 from te_select.schedules import knobs
 
@@ -72,12 +71,8 @@ class Space:
     def known(self, logs: Iterable[Path]) -> list[Any]:
         """The configs of the records that lie nearest in size, of any target and any version."""
         ranked: list[tuple[float, int, Any]] = []
-        for folder in itertools.chain.from_iterable(map(folders.of_targets, logs)):
-            try:
-                entries = log.read(folder).entries
-            except TuningError:  # a compilation says so
-                continue
-            for entry in entries:
+        for found in itertools.chain.from_iterable(map(manage.contents, logs)):
+            for entry in found.entries:
                 apart = ratio(self.pattern, entry.pattern)
                 if apart is None or entry.unsure or entry.kind != self.target.kind:
                     continue

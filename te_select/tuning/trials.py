@@ -113,6 +113,7 @@ class Run:
         self._trials: list[tuple[Any, Trial]] = []
         self._progress = Progress(self.task.points[-1])
         self._total = self._resumed = 0
+        self.left = 0  # trials, when the time was over
         self.has_begun = len(self._known) > 1  # more than the default was measured before
 
     def told(self) -> dict[str, Any]:
@@ -120,7 +121,7 @@ class Run:
         progress = self._progress
         return {
             "resumed": progress.resumed,
-            "ended_early": progress.done < progress.total and not self._is_late(),
+            "ended_early": progress.done < progress.total and not self.left,
             "knobs": knobs_of([trial for _, trial in self._trials]),
             "seconds": progress.seconds,
         }
@@ -165,6 +166,7 @@ class Run:
             self._trials += [(config, trial) for config, trial in pairs if trial is not None]
             self._show()
             if self._is_late():
+                self.left = self._total - len(self._trials)
                 break
         return [trial for _, trial in self._trials]
 

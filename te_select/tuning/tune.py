@@ -10,8 +10,7 @@ from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records.log import Record
 from te_select.records.sizes import Ranges
-from te_select.tuning.options import TRIALS, Options
-from te_select.tuning.runners import LOCAL, measure_profile
+from te_select.tuning.options import LOCAL, TRIALS, Options, measure_profile
 from te_select.tuning.session import Session
 from te_select.tuning.trials import Observer
 

@@ -12,6 +12,7 @@ from te_select.bench.peers import (
     PEERS,
     MetaSchedule,
     choose_peers,
+    kernels,
     metaschedule,
 )
 from te_select.bench.peers.base import UnsupportedError
@@ -127,3 +128,11 @@ def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch):
     workload = Workload((64,), (64,), (64,))
     with pytest.raises(UnsupportedError, match="none of the schedules"):
         tuned.prepare(workload, [make_operands(workload, Mask())])
+
+
+def test_merged_operands_have_an_axis_per_loop_they_move():
+    workload = Workload((2, 1, 3), (2, 5, 3), (5, 1), "complex128")
+    pattern, arrays = kernels._merged(make_operands(workload, Mask()))
+    assert [loop.movers for loop in pattern.loops] == ["ct", "te", "ct", "te"]
+    assert [array.shape for array in arrays] == [(2, 3), (2, 5, 3, 2), (5, 2), (2, 5, 3, 2)]
+    assert [array.dtype.itemsize for array in arrays] == [1, 8, 8, 8]

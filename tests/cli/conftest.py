@@ -3,7 +3,7 @@
 import pytest
 
 import te_select
-from te_select.tuning import agenda, runners, session
+from te_select.tuning import agenda, options, session
 from tests.support.tuning_fakes import FakeMeasurer
 
 
@@ -33,10 +33,10 @@ def fake(monkeypatch):
             measurer.jobs = jobs
             return measurer
 
-        for module in (session, runners):
+        for module in (session, options):
             monkeypatch.setattr(module, "open_measurer", opened)
         monkeypatch.setattr(agenda, "roof_of", lambda *_: 1e11)
-        monkeypatch.setattr(runners, "measure_profile", lambda: "")
+        monkeypatch.setattr(options, "measure_profile", lambda: "")
         return measurer
 
     return use

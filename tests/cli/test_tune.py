@@ -13,7 +13,7 @@ from te_select.cli.verbs import app
 from te_select.operator import family
 from te_select.records import folders, log, store
 from te_select.timing import cores
-from te_select.tuning import agenda, runners, tune
+from te_select.tuning import agenda, options, tune
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, flags_of, tuned
@@ -385,7 +385,7 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
 )
 def test_profile_of_this_machine_is_measured_first(tmp_path, fake, monkeypatch, flags, asked):
     fake()
-    monkeypatch.setattr(runners, "measure_profile", lambda: "the profile was measured")
+    monkeypatch.setattr(options, "measure_profile", lambda: "the profile was measured")
     result = run("tune", *FLAGS, "--trials", "1", "--tuning-logs", tmp_path, *flags)
     assert result.stdout.startswith("the profile was measured\n") is asked
 

@@ -1,25 +1,33 @@
 """Writing records: killed writers, writers at once, folders that cannot be written."""
 
+import dataclasses
 import errno
 import itertools
 import os
+import random
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import tvm_ffi
 from filelock import FileLock, Timeout
+from tvm import s_tir
 from tvm.s_tir import meta_schedule as ms
 
 import te_select
 from te_select import Workload
+from te_select.backends import schedule_of
+from te_select.backends.targets import resolve
+from te_select.compiler.scheduling import schedule
 from te_select.records import doubt, folders, log, manage, store
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import atomic
+from te_select.tuning.space import Space
 from tests.support.machines import OTHER_USER, needs_users
-from tests.support.tuning_fakes import FEW, SMALL
-from tests.support.tuning_records import V4, edit, flat, keys, make
+from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
+from tests.support.tuning_records import V4, edit, flat, keys, make, of_another_tvm, record
 
 UNSURE = "the rounds lay 80% apart"
 WRITTEN = (RECORDS, WORKLOADS, RECORDS, SESSIONS)  # the first time empty
@@ -104,7 +112,7 @@ def test_lock_is_held_from_reading_to_writing(tmp_path, flats, monkeypatch, writ
 
         return call
 
-    monkeypatch.setattr(log, "parse", watched(log.parse))
+    monkeypatch.setattr(log, "read", watched(log.read))
     monkeypatch.setattr(store.atomic, "replace", watched(store.atomic.replace))
     write(tmp_path, flats[:1])
     assert len(tried) == 1 + len(WRITTEN)  # one reading, and the files
@@ -181,13 +189,13 @@ def test_what_is_no_file_is_refused_without_a_wait(tmp_path, flats, name, kind):
         store.put(folder, [])
 
 
-def test_many_damaged_lines_are_a_few_warnings(tmp_path, flats):
+def test_many_damaged_lines_are_one_warning(tmp_path, flats):
     store.put(tmp_path, flats)
     edit(tmp_path, lambda lines: lines.extend(f"torn{i}" for i in range(900)))
     with pytest.warns(RuntimeWarning) as caught:
         log.read(tmp_path).warn()
-    assert len(caught) == 6
-    assert "895 more lines are left out" in str(caught[-1].message)
+    assert "so are 899 more (te-select logs list)" in str(caught[0].message)
+    assert len(caught) == 1
     assert len(log.read(tmp_path).complaints()) == 900
 
 
@@ -220,3 +228,28 @@ def test_drop_of_nothing_writes_no_file(tmp_path, flats):
     store.drop(tmp_path, [make(FEW)])
     assert {path: path.stat().st_ino for path in tmp_path.iterdir()} == files
     assert folders.of_targets(tmp_path.parent)
+
+
+@pytest.mark.parametrize("target", [V4, resolve("cuda:sm_90")], ids=lambda target: target.kind)
+@pytest.mark.parametrize("workload", [FEW, flat(4099, "complex128"), ROWS, BIG], ids=str)
+def test_record_rebuilds_exactly_the_function_that_was_measured(workload, target, tmp_path):
+    rules, configs = schedule_of(target.kind), Space(workload, target).configs
+    for number, config in enumerate(random.Random(0).sample(configs, min(6, len(configs)))):
+        entry = record(workload, target, config)
+        store.put(tmp_path / str(number), [entry])
+        database = ms.database.JSONDatabase(work_dir=str(tmp_path / str(number)))
+        (loaded,) = database.get_all_tuning_records()
+        sch = s_tir.Schedule(loaded.workload.mod)
+        loaded.trace.apply_to_schedule(sch, remove_postproc=False)
+        replayed = sch.mod["main"]
+        measured = schedule(workload, target, config=dataclasses.asdict(config)).func
+        assert tvm_ffi.structural_equal(replayed, measured)
+        assert rules.config_from(entry.config) == config == rules.config_of(replayed)
+        assert entry.kind == target.kind
+
+
+def test_records_that_this_tvm_cannot_take_are_not_in_its_files(tmp_path, entries):
+    store.put(tmp_path, [entries[0], of_another_tvm(entries[1])])
+    database = ms.database.JSONDatabase(work_dir=str(tmp_path))
+    assert len(database.get_all_tuning_records()) == 1
+    assert len(log.read(tmp_path).entries) == 2

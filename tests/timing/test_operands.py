@@ -46,13 +46,5 @@ def test_sets_differ_and_a_seed_makes_the_same_again():
     assert first.then.tobytes() != first.else_.tobytes()
 
 
-def test_merged_operands_have_an_axis_per_loop_they_move():
-    workload = te_select.Workload((2, 1, 3), (2, 5, 3), (5, 1), "complex128")
-    pattern, arrays = make_operands(workload, Mask()).merged()
-    assert [loop.movers for loop in pattern.loops] == ["ct", "te", "ct", "te"]
-    assert [array.shape for array in arrays] == [(2, 3), (2, 5, 3, 2), (5, 2), (2, 5, 3, 2)]
-    assert [array.dtype.itemsize for array in arrays] == [1, 8, 8, 8]
-
-
 def test_a_block_longer_than_cond_is_one_block():
     assert len(set(Mask(block=10**30).draw(np.random.default_rng(0), 100))) == 1

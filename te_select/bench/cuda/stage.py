@@ -13,10 +13,12 @@ from te_select.bench.stage import POISON, ROUNDS, Result, Stage, difference
 from te_select.errors import TargetError
 from te_select.runtime.call.cuda import driver
 from te_select.timing.cuda import roof
-from te_select.timing.cuda.clocks import Graph, clock, queue, replayed, take_turns
+from te_select.timing.cuda.clocks import (
+    WARM_UP_CALLS, Graph, Repeated, queue, replayed, take_turns,
+)  # fmt: skip
 from te_select.timing.operands import Operands
 from te_select.timing.roof import Probe
-from te_select.timing.rounds import Timing
+from te_select.timing.rounds import Timing, timed
 from te_select.verify.reference import Array
 
 
@@ -87,7 +89,7 @@ class CudaStage(Stage):
         """Replays of a graph; a peer may ask for a queue, or for the CPU's clock."""
         wait = getattr(peer, "wait", None)
         if wait is not None:
-            return clock(call, wait)
+            return _clocked(call, wait)
         return replayed(call) if peer is None or getattr(peer, "graphs", False) else queue(call)
 
     def roofs(self, moved: int, count: int) -> dict[str, Probe]:
@@ -106,3 +108,18 @@ class CudaStage(Stage):
     def queued(self, contestants: Mapping[str, Any]) -> tuple[str, ...]:
         """All that no graph replays."""
         return tuple(name for name, each in contestants.items() if not isinstance(each, Graph))
+
+
+def _clocked(call: Call, wait: Callable[[Any], object]) -> Repeated:
+    """Time calls by the CPU's clock, until ``wait`` has the last one's result."""
+
+    def work(count: int) -> None:
+        for _ in range(count):
+            value = call()
+        wait(value)
+
+    def seconds(repeats: int) -> float:
+        work(WARM_UP_CALLS)
+        return timed(lambda: work(repeats)) / repeats
+
+    return Repeated(seconds)

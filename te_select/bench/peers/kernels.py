@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
-from te_select.operator.access import LARGEST_INTEGER, AccessPattern
+from te_select.operator.access import LARGEST_INTEGER, AccessPattern, access_pattern
 from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
 from te_select.timing.operands import Operands
@@ -32,7 +32,7 @@ class Halide(Peer):
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
         """Compile the pipeline, and bind a buffer to each of its operands."""
         hl = load("halide")
-        pattern, _ = sets[0].merged()
+        pattern, _ = _merged(sets[0])
         if not pattern.loops:
             raise UnsupportedError("the pipeline has no loop")
         compiled = _pipeline(hl, pattern)
@@ -45,7 +45,27 @@ class Halide(Peer):
             ]
             return lambda: compiled(*buffers)
 
-        return [bind(operands.merged()[1]) for operands in sets]
+        return [bind(_merged(operands)[1]) for operands in sets]
+
+
+def _merged(operands: Operands) -> tuple[AccessPattern, tuple[Array, Array, Array, Array]]:
+    """The merged loops, and the operands as plain bytes and words with an axis for each loop.
+
+    Operands lack their broadcast axes; out has all of them.
+    """
+    pattern = access_pattern(operands.workload)
+    word = np.dtype(f"u{pattern.width}")
+
+    def shaped(operand: Array, letter: str, dtype: np.dtype[Any]) -> Array:
+        shape = [loop.bound({}) for loop in pattern.loops if letter in loop.movers + "o"]
+        return operand.reshape(-1).view(dtype).reshape(shape)
+
+    return pattern, (
+        shaped(operands.cond, "c", np.dtype(np.uint8)),
+        shaped(operands.then, "t", word),
+        shaped(operands.else_, "e", word),
+        shaped(operands.out, "o", word),
+    )
 
 
 def _pipeline(hl: Any, pattern: AccessPattern) -> Any:
@@ -100,7 +120,7 @@ class Iree(Peer):
 
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
         """Compile for this CPU, and copy the operands to the runtime's buffers."""
-        pattern, _ = sets[0].merged()
+        pattern, _ = _merged(sets[0])
         if not pattern.loops:
             raise UnsupportedError("the program has no loop")
         compiled = load("iree.compiler").compile_str(
@@ -118,7 +138,7 @@ class Iree(Peer):
             moved = [runtime.asdevicearray(config.device, array) for array in arrays[:3]]
             return lambda: module.select(*moved)
 
-        return [bind(operands.merged()[1]) for operands in sets]
+        return [bind(_merged(operands)[1]) for operands in sets]
 
     def result(self, value: Any, operands: Operands) -> Array:
         """The array that was allocated, in the element type of the workload."""

@@ -32,8 +32,6 @@ from te_select.timing.cores import busy_cores
 from te_select.timing.operands import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import take_turns
 
-__all__ = ["Bench", "Measured", "keep", "measure", "measure_if_reasoned", "of_this_machine"]
-
 ROUNDS = 9
 UNSURE = 1.5  # thresholds that differ by more
 MEGABYTE = 1 << 20

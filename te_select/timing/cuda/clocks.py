@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import functools
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -20,7 +19,7 @@ from te_select.timing.rounds import Timing, repeats_for, sample_in_turns
 
 SHORTEST_SAMPLE = 2e-3  # seconds; the first launch and the events cost only microseconds
 DEFAULT_STREAM = 0
-_WARM_UP_CALLS = 3
+WARM_UP_CALLS = 3
 _MOST_REPEATS = 10_000
 _MOST_NODES = 1000  # calls in a graph; for longer samples the graph is launched again
 _NON_BLOCKING, _RELAXED = 1, 2  # CU_STREAM_NON_BLOCKING, CU_STREAM_CAPTURE_MODE_RELAXED
@@ -59,31 +58,7 @@ def queue(call: Callable[[], Any]) -> Repeated:
         for _ in range(count):
             call()
 
-    return Repeated(lambda repeats: between_events(work, _WARM_UP_CALLS, repeats, DEFAULT_STREAM))
-
-
-def clock(call: Callable[[], Any], wait: Callable[[Any], object]) -> Repeated:
-    """Time calls by the CPU's clock, for libraries that have streams of their own.
-
-    Parameters
-    ----------
-    call
-        Enqueues the work.
-    wait
-        Waits for a call's result, and so for the calls before it.
-    """
-
-    def seconds(repeats: int) -> float:
-        for _ in range(_WARM_UP_CALLS):
-            value = call()
-        wait(value)
-        start = time.perf_counter()
-        for _ in range(repeats):
-            value = call()
-        wait(value)
-        return (time.perf_counter() - start) / repeats
-
-    return Repeated(seconds)
+    return Repeated(lambda repeats: between_events(work, WARM_UP_CALLS, repeats, DEFAULT_STREAM))
 
 
 def between_events(work: Callable[[int], object], warm_up: int, repeats: int, stream: int) -> float:

@@ -106,11 +106,6 @@ class FleetMeasurer(Measurer):
         self._over = self._closed = False
         self._reason = "none has become free"
 
-    @property
-    def batch(self) -> int:
-        """How many candidates are built before they are run."""
-        return max(super().batch, 2 * len(self._servers))
-
     def close(self) -> None:
         """Give all servers back, end the workers and remove their files."""
         self._closed = True
@@ -183,6 +178,7 @@ class FleetMeasurer(Measurer):
             self._servers.append(server)
             self._processes.append(server)
             self._offer(server)
+        self.batch = max(self.batch, 2 * len(self._servers))
 
     def _offer(self, server: Server) -> None:
         """Let jobs have a server, once it is connected; until the measurer is closed."""

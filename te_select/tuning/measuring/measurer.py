@@ -19,7 +19,7 @@ from te_select.tuning.measuring.process import Worker, WorkerError
 from te_select.tuning.task import Built, Candidate, Measurement
 
 BUILD_WORKER = "te_select.tuning.measuring.build_worker"
-RUN_WORKER = "te_select.tuning.measuring.run_worker"
+RUN_WORKER = "te_select.tuning.measuring.problem"
 MOST_JOBS = 16  # build workers by default; each takes 0.4 GB
 BATCH = 4  # candidates per build worker that are built before any is run
 RECYCLE_AFTER = 64  # libraries, which stay loaded; a new worker costs 0.3 s and new operands
@@ -53,6 +53,7 @@ class Measurer(contextlib.AbstractContextManager["Measurer"]):
             self._idle.put(worker)
         self._threads = ThreadPoolExecutor(self.jobs, "te_select-build")
         self._numbers = itertools.count()
+        self.batch = BATCH * self.jobs  # candidates that are built before they are run
         self._kept: dict[tuple[object, ...], Path] = {}  # libraries, by `Candidate.code`
 
     def launch(self) -> None:
@@ -118,11 +119,6 @@ class Measurer(contextlib.AbstractContextManager["Measurer"]):
         for worker in self._processes:
             worker.kill()  # to end by itself takes a process with TVM 0.3 s
         scratch.remove(self.folder)
-
-    @property
-    def batch(self) -> int:
-        """How many candidates are built before they are run."""
-        return BATCH * self.jobs
 
     @abstractmethod
     def watch(self) -> Watch:

@@ -2,26 +2,36 @@
 
 The processes are those of `subprocess` and talk through a `multiprocessing.Pipe`. They are no
 `multiprocessing.Process`: that would run a caller's script a second time, and import modules from
-the current folder.
+the current folder. Their own side is `serve`, by ``python -m`` and this module's name, with FOLDER,
+HANDLE and MODULE. A worker's module has a class ``Worker``. Its methods answer the requests of
+their names.
 """
 
 import contextlib
+import importlib
+import math
 import multiprocessing
 import os
+import select
+import shutil
 import signal
 import subprocess
 import sys
+import threading
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from te_select.errors import TuningError
+from te_select import imports
+from te_select.errors import SelectError, TuningError
+from te_select.runtime.artifact.scratch import NoRoomError
 
 LONGEST = 24 * 60 * 60.0  # seconds that an answer may take; `poll` takes no more than 24 days
 STARTUP_SECONDS = 120.0  # importing tvm took 2 s, and 20 s from a cold disk
 EXIT_SECONDS = 2.0  # a process that has closed its connection ends at once
 GRACE_SECONDS = 5.0  # how much later a worker ends itself if its parent does not
 _LONGEST_REASON = 400  # characters; enough for a path and two shapes
-_SERVE = "te_select.tuning.measuring.serve"
+_SELF = "te_select.tuning.measuring.process"  # in a worker it is called __main__
 
 
 class WorkerError(Exception):
@@ -38,8 +48,7 @@ class Worker:
     Parameters
     ----------
     module
-        Which module to run; its class ``Worker`` answers requests
-        (`te_select.tuning.measuring.serve`).
+        Which module to run; its class ``Worker`` answers requests.
     folder
         For temporary files and for the worker's prints. The last worker whose connection breaks
         removes it.
@@ -112,7 +121,7 @@ class Worker:
         try:
             with theirs, self._errors.open("wb") as errors:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", _SERVE, *arguments],
+                    [sys.executable, "-m", _SELF, *arguments],
                     stdin=subprocess.DEVNULL,
                     stdout=errors,
                     stderr=errors,
@@ -170,3 +179,57 @@ def one_line(text: str) -> str:
     """Shorten a text to one line."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
+
+
+def serve(folder: str, connection: Connection, module: str) -> None:
+    """Answer requests until the connection is closed; then the measurer is dead, or has ended us.
+
+    If a method raises, the answer is ``{"failure": reason}``. If there is no room for temporary
+    files, which no candidate can help, it is ``{"fatal": reason}``.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    imports.quickly()
+    worker = importlib.import_module(module).Worker()
+    watcher = threading.Thread(target=_end_with_parent, args=(connection, folder), daemon=True)
+    watcher.start()
+    try:
+        connection.send({})
+        while True:
+            name, arguments, seconds = connection.recv()
+            # The signal ends native code that holds the interpreter lock and never returns.
+            signal.setitimer(signal.ITIMER_REAL, math.ceil(seconds))
+            answer = _answer(worker, name, arguments)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            connection.send(answer)
+    except (EOFError, OSError):
+        watcher.join()
+
+
+def reason(error: BaseException) -> str:
+    """Say in one line what went wrong; for TVM's long messages, the last line."""
+    text = str(error).strip()
+    if isinstance(error, SelectError):
+        return one_line(text)
+    lines = text.splitlines()
+    return one_line(f"{type(error).__name__}: {lines[-1]}" if lines else type(error).__name__)
+
+
+def _end_with_parent(connection: Connection, folder: str) -> None:
+    hang_up = select.poll()
+    hang_up.register(connection, 0)
+    hang_up.poll()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+def _answer(worker: Any, name: str, arguments: tuple[Any, ...]) -> dict[str, Any]:
+    try:
+        return dict(getattr(worker, name)(*arguments))
+    except NoRoomError as error:  # the next candidate would have no room either
+        return {"fatal": reason(error)}
+    except Exception as error:  # whatever a candidate raises is its failure, not the worker's
+        return {"failure": reason(error)}
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], Connection(int(sys.argv[2])), sys.argv[3])

@@ -9,7 +9,7 @@ import te_select
 from te_select import Workload
 from te_select.tuning.fleet import measurer as fleet
 from te_select.tuning.fleet import tracker
-from te_select.tuning.runners import open_measurer
+from te_select.tuning.options import open_measurer
 from tests.support.tuning_candidates import BAD_BUILDER, candidate
 from tests.support.tuning_fleet import HOST, KEY, Fleet
 

@@ -14,7 +14,7 @@ import pytest
 import te_select
 from te_select import Workload
 from te_select.tuning.measuring import measurer as module
-from te_select.tuning.runners import open_measurer
+from te_select.tuning.options import open_measurer
 from tests.support.programs import python
 from tests.support.tuning_candidates import (
     BAD_BUILDER,
@@ -201,7 +201,7 @@ def test_unknown_runner_is_refused(runner):
 
 
 def test_measuring_imports_no_tvm_but_in_the_build_worker():
-    modules = "te_select.tuning.measuring, te_select.tuning.measuring.run_worker"
+    modules = "te_select.tuning.measuring, te_select.tuning.measuring.problem"
     assert python(f"import sys, {modules}; print('tvm' in sys.modules)") == "False\n"
 
 
@@ -209,7 +209,7 @@ SESSION = """
     import sys
     from tests.support.tuning_candidates import candidate
     from te_select.tuning.measuring import measurer as module
-    from te_select.tuning.runners import open_measurer
+    from te_select.tuning.options import open_measurer
     module.BUILD_WORKER = "tests.support.tuning_bad_builder"
     measurer = open_measurer(jobs=1, timeout=300)
     print(measurer.folder, flush=True)

@@ -23,10 +23,10 @@ def test_garbled_answer_is_a_failure_of_the_worker(answer, tmp_path, monkeypatch
 def test_worker_ends_with_its_measurer_without_its_folder(tmp_path):
     code = """
         import multiprocessing, sys, threading, time
-        from te_select.tuning.measuring import serve
+        from te_select.tuning.measuring import process
         ours, theirs = multiprocessing.Pipe()
         theirs.close()
-        threading.Thread(target=serve._end_with_parent, args=(ours, sys.argv[1])).start()
+        threading.Thread(target=process._end_with_parent, args=(ours, sys.argv[1])).start()
         time.sleep(20)
     """
     done = ended(sys.executable, "-c", textwrap.dedent(code), tmp_path / "gone", timeout=120)
