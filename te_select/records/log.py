@@ -231,14 +231,15 @@ def _from_0_2(session: Mapping[str, Any]) -> Mapping[str, Any]:
     cond, then, other = (tuple(map(int, text.split(",") if text else ())) for text in texts)
     workload = Workload(cond, then, other, dtype, rule, int(axis or -1)).to_json()
     tvm = f"{session['versions']['tvm']} (te-select 0.2)"
-    return {
-        **session,
+    told = {
+        **{name: value for name, value in session.items() if name != "digest"},
         "workload": workload,
         "target": "{}",  # the folder is called by it
         "seconds": session["default_seconds"],
         "versions": {**session["versions"], "tvm": tvm},
         "task": {"workload": workload, "mask": {}, "ranges": []},
     }
+    return told | {"digest": _digest(told)}
 
 
 def _digest(session: Mapping[str, Any]) -> str:

@@ -80,6 +80,13 @@ def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, seconds, sur
     assert len(log.read(run.folder / TARGET).entries) == 2
 
 
+def test_another_turn_is_no_shorter_than_a_first_one(run, monkeypatch):
+    busy = iter([1.0] * 3)
+    monkeypatch.setattr(cores.Watch, "others", lambda _watch: next(busy, 0.0))
+    outcomes = run(FAST, SLOW, MIDDLE, trials=3, seconds=15)
+    assert [bool(outcome.record.unsure) for outcome in outcomes] == [False, False, True]
+
+
 def test_gain_counts_what_the_roof_leaves_not_the_time(run):
     """The slowest is near its roof, so it is last."""
     shares = {_moved(SLOW): 0.95, _moved(FAST): 0.1, _moved(MIDDLE): 0.5}
@@ -144,9 +151,10 @@ def test_what_a_workload_leaves_of_its_time_the_others_get(run):
 
 def test_no_workload_begins_when_the_time_is_over(run):
     """A third of it goes into looks; the others are tuned without, as long as there is time."""
-    outcomes = run(SLOW, MIDDLE, FAST, seconds=1.5)
-    assert [bool(outcome.record) for outcome in outcomes] == [True, False, False]
-    assert [outcome.passed_over for outcome in outcomes] == ["", OUT_OF_TIME, OUT_OF_TIME]
+    *outcomes, slow = run(SLOW, MIDDLE, FAST, seconds=1.5)
+    assert not any(outcome.record for outcome in outcomes)
+    assert [outcome.passed_over for outcome in outcomes] == [OUT_OF_TIME, OUT_OF_TIME]
+    assert slow.record.unsure == "the time was over 34 trials before the end"
     assert not any(outcome.error for outcome in outcomes)
     assert run.probed == 1
     again = run(SLOW, MIDDLE, FAST, trials=3)
