@@ -1,7 +1,5 @@
 """Sections of limits.py: whether a library's decisions by the machine are the faster choices."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics

@@ -21,8 +21,6 @@ parts. A part that takes longer than its share is interrupted, and keeps what it
 is 1 if a part failed or there is no GPU.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -4,8 +4,6 @@ Run ``python benchmarks/inside_onnxruntime.py [--rounds N]``. Two sessions of on
 with inputs and outputs bound to memory.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from typing import Any

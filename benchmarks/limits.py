@@ -5,8 +5,6 @@ Contestants take turns in one run, and a ratio is the median over the rounds.
 The section ``sizes`` takes half of the memory.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import math

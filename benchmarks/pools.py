@@ -6,8 +6,6 @@ package ``tbb-devel`` is installed. Contestants of one size take turns of many c
 before each turn, because OpenMP's threads spin on after a call.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import functools

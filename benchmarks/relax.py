@@ -4,8 +4,6 @@ Run ``TVM_NUM_THREADS=2 python benchmarks/relax.py`` on an idle machine, with as
 has cores. TVM's own choice is half of them. Each figure is the median speed-up over the first way.
 """
 
-from __future__ import annotations
-
 import argparse
 import fnmatch
 import functools

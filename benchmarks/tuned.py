@@ -7,8 +7,6 @@ take the nearest record. All are compared with the default config. A ratio below
 again. Beside each stands what the default and the tuned kernel reach of the roof.
 """
 
-from __future__ import annotations
-
 import argparse
 import fnmatch
 import math

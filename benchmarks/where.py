@@ -5,8 +5,6 @@ machine, after ``te-select where build``; without a section, all run. What is co
 in one run, and a ratio is the median over the rounds.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import importlib.util

@@ -4,8 +4,6 @@ Processes start cold at one moment, with file locks that do nothing. Builders ge
 is small, read-only or full. Entries are cut and flipped.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -6,8 +6,6 @@ to standard output. Ctrl-C ends the run with the summary so far. The exit code i
 failed, 1 if something did, and 130 after Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

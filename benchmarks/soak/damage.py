@@ -4,8 +4,6 @@ A damaged file is refused in one line, or is read with the same result as before
 is never run, and a kernel never gives a wrong result.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

@@ -1,7 +1,5 @@
 """Bytes that were flipped, cut, repeated, exchanged or emptied."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Random workloads, configs, targets and masks, from a generator of random numbers."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -1,7 +1,5 @@
 """Compiles the C half of a library under sanitizers, with a program that calls it, and runs it."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

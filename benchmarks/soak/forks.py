@@ -4,8 +4,6 @@ A forked child has the memory of its parent, but none of its other threads. If o
 lock, the lock stays held in the child. Threads for which a loop would wait do not exist.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

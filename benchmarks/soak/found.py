@@ -1,7 +1,5 @@
 """What a round of an attack has tried, and what failed."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path

@@ -5,8 +5,6 @@ while a kernel runs. Before a call, every bit of the output is the opposite of t
 bytes around the output must not change.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import os

@@ -1,7 +1,5 @@
 """Memory between two protected pages, with known bytes around the operand in it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from te_select.verify.guarded import PAGE, READ, WRITE, Bytes, between_protected_pages, protect

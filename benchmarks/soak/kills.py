@@ -4,8 +4,6 @@ At first the path has a good artifact. A process exports over it again and again
 Then the artifact is loaded, and exported once more. The folder must hold that one and nothing else.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import random
 import tempfile

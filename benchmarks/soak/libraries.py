@@ -4,8 +4,6 @@ Both are compiled in the way of `te_select.compile`. The second takes the other 
 manifest has another ``unroll``. So code of one with a manifest of the other would be noticed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from pathlib import Path

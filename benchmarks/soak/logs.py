@@ -4,8 +4,6 @@ A damaged log is refused in one line, or its undamaged part is read. A record ne
 one's workload, and a kernel that is compiled with it never gives a wrong result.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import tempfile

@@ -5,8 +5,6 @@ process loads it over and over. After every pair the artifact must be one of the
 the same file is not an export: then a loader may be refused, but must never get a mixture.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import multiprocessing

@@ -3,8 +3,6 @@
 A file is read, or it is refused in one line, in time and memory that are bounded.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

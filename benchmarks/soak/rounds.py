@@ -1,7 +1,5 @@
 """Runs rounds of attacks in processes of their own; this is the parent's side."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

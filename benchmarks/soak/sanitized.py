@@ -5,8 +5,6 @@ every byte that they may touch. The program draws right and wrong tensors, and p
 for the plain functions of headers; it knows which are right.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Sequence

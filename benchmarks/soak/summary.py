@@ -1,7 +1,5 @@
 """The summary of attacks: a table for people, and JSON."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ program (``threads.c``) compares every result, and makes tasks fail now and then
 ahead, so that the pool uses its helpers again soon after it has put them off.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

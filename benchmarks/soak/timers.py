@@ -6,8 +6,6 @@ compiled, exported, loaded and pickled, too. The timer also raises classes that 
 raise. Only their origin tells these apart.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gc

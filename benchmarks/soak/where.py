@@ -4,8 +4,6 @@ Shapes, strides, orders, element types, Python and NumPy numbers are drawn, and 
 NumPy makes arrays. A part of the calls writes to an array of the caller.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

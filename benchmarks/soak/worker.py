@@ -3,8 +3,6 @@
 ``python -m soak.worker MODULE NOTE`` reads one seed per line, and answers each with a line of JSON.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -5,8 +5,6 @@ The shape of out, and the axes along which an operand moves, come from te_select
     python docs/tools/pictures.py
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path

@@ -5,8 +5,6 @@ folder that a page links to becomes a page that shows it. Links are written as t
 repository, and are rewritten here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

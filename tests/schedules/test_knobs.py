@@ -1,7 +1,5 @@
 """A knob is declared once; checks, the space, records, configs by hand and the page follow."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

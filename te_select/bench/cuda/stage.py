@@ -14,7 +14,12 @@ from te_select.errors import TargetError
 from te_select.runtime.call.cuda import driver
 from te_select.timing.cuda import roof
 from te_select.timing.cuda.clocks import (
-    WARM_UP_CALLS, Graph, Repeated, queue, replayed, take_turns,
+    WARM_UP_CALLS,
+    Graph,
+    Repeated,
+    queue,
+    replayed,
+    take_turns,
 )  # fmt: skip
 from te_select.timing.operands import Operands
 from te_select.timing.roof import Probe
