@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from te_select import forks
 from te_select.backends import limits
 from te_select.errors import ArgumentError
 from te_select.operator.definition import definition
+from te_select.tuning.options import Options
 from te_select.tuning.space import SecondsOf, Space, Worth, one_by_one, pairs_of_machine
 
 GAIN = 1.01  # speed-up over the best; what promises less is not worth a trial
@@ -38,19 +39,12 @@ BATCH = 16  # configs proposed at a time; evolution learns between batches
 POPULATION = 32  # configs; 64 took 1 s a batch, 32 half of it, and the best are among them (Zen 3)
 _GENERATIONS = 2
 _SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
-_Found = TypeVar("_Found")
 # Proposes configs; the times of a batch are known before the next is asked for.
 Batches: TypeAlias = Iterator[list[Any]]
 
 
 def search(
-    space: Space,
-    trials: int,
-    seconds_of: SecondsOf,
-    known: Sequence[Any] = (),
-    seed: int = 0,
-    patient: bool = False,
-    evolves: bool = True,
+    space: Space, options: Options, seconds_of: SecondsOf, known: Sequence[Any] = ()
 ) -> Batches:
     """Propose configs of a space.
 
@@ -58,24 +52,19 @@ def search(
     ----------
     space
         The space.
-    trials
-        How many configs may be measured.
+    options
+        How many configs may be measured, the seed, and whether to be patient.
     seconds_of
         Asked for the configs of a batch before the next batch is proposed.
     known
         Configs of records near by.
-    seed
-        Decides what evolution proposes.
-    patient
-        Whether to go on when nothing is predicted to be faster than the best.
-    evolves
-        Whether MetaSchedule may search; it cannot for a function with named dims.
 
     Yields
     ------
     list of Config
         A batch; no two configs have one effect.
     """
+    trials = options.trials
     every, extra = space.configs, {space.effect(config): config for config in known}
     left = {space.effect(config): config for config in every}
     times: dict[object, float] = {}
@@ -105,10 +94,11 @@ def search(
         hopeful = sorted(left.values(), key=worth.predict)
         default = times[space.effect(every[0])]
         promised = worth.predict(hopeful[0]) * default * statistics.median(surprises)
-        if not patient and promised * GAIN > min(times.values()):
+        if not options.patient and promised * GAIN > min(times.values()):
             return
-        if evolution is None and evolves and len(every) > trials:
-            evolution = Evolution(space, worth, trials, seed)
+        # MetaSchedule cannot search for a function with named dims.
+        if evolution is None and not space.has_names and len(every) > trials:
+            evolution = Evolution(space, worth, trials, options.seed)
         found = batch(evolution.propose() if evolution else ()) or batch(hopeful[:BATCH])
         yield found
         learn(found)
@@ -168,7 +158,7 @@ class Evolution:
                 self._database.commit_tuning_record(ms.database.TuningRecord(*known))
 
 
-def _interrupt_afterwards(work: Callable[[], _Found]) -> _Found:
+def _interrupt_afterwards(work: Callable[[], Any]) -> Any:
     """Work in a thread, which Ctrl-C does not reach: TVM makes an empty RuntimeError of it."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(work).result()
@@ -243,17 +233,11 @@ def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -
 
     TuneContext's own constructor parses 248 tensor intrinsics of other machines, which took 21 s.
     """
-    context = ms.TuneContext.__new__(ms.TuneContext)
-    context.__init_handle_by_constructor__(
-        tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContext"),
-        mod,
-        target,
-        space,
-        strategy,
-        "main",
-        1,  # thread: mutators are Python, and with one thread the result is reproducible
-        seed + 1,  # TVM treats the seed 0 as 1
-        lambda *_: None,  # MetaSchedule's own logger prints a page for each batch
-    )
+    context, make = ms.TuneContext.__new__(ms.TuneContext), "s_tir.meta_schedule.TuneContext"
+    # Mutators are Python, and with one thread the result is reproducible. TVM treats the seed 0 as
+    # 1. MetaSchedule's own logger prints a page for each batch.
+    name, threads, logger = "main", 1, lambda *_: None
+    given = mod, target, space, strategy, name, threads, seed + 1, logger
+    context.__init_handle_by_constructor__(tvm_ffi.get_global_func(make), *given)
     tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContextInitialize")(context)
     return context

@@ -214,8 +214,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
         roots = self.folder.parent, *folders.default_folders(self.within)
         known = space.known(dict.fromkeys(roots))
         total = len({space.effect(config) for config in (*space.configs, *known)})
-        trials, given = self.options.trials, (self.options.seed, self.options.patient, not built)
-        return min(total, trials), search(space, trials, run.seconds_of, known, *given)
+        proposed = search(space, self.options, run.seconds_of, known)
+        return min(total, self.options.trials), proposed
 
     def _default(self, task: Task) -> Any:
         """The config of a task's first trial."""

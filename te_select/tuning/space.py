@@ -47,6 +47,7 @@ class Space:
         built: Workload | None = None,
     ) -> None:
         self.workload, self.target, self.cpus = workload, target, cpus
+        self.has_names = built is not None
         self.pattern, self._named = access_pattern(workload), access_pattern(built or workload)
         self.schedule = schedule_of(target.kind)
         default = self.schedule.default_config(self._named, target.tvm)

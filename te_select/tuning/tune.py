@@ -80,8 +80,8 @@ def tune(
 def _ranges(sizes: Mapping[str, tuple[int, int]]) -> Ranges:
     """The sizes that a caller gives; raises ArgumentError if they are none."""
     try:
-        pairs = [(name, *bounds) for name, bounds in sizes.items()]
-        return tuple((name + "", index(least), index(most)) for name, least, most in pairs)
+        given = sizes.items()
+        return tuple((name + "", index(least), index(most)) for name, (least, most) in given)
     except (AttributeError, TypeError, ValueError) as error:
         raise ArgumentError(
             f"sizes is {shown(sizes)}; expected the least and the largest size of each named dim, "

@@ -186,8 +186,8 @@ def test_every_element_type_is_checked_and_timed_on_device(dtype, monkeypatch):
         kernel = cuda_standin.kernel(workload)
         place = Cuda(Problem(workload))
         assert place.check(kernel) == ""
-        assert min(place.time(kernel).seconds) > 0
-        turns = place.take_turns({"a": kernel, "b": kernel}, 3)
+        assert min(place.times({"a": kernel}, None)["a"].seconds) > 0
+        turns = place.times({"a": kernel, "b": kernel}, 3)
         assert {name: len(each.seconds) for name, each in turns.items()} == {"a": 3, "b": 3}
 
 
@@ -219,4 +219,4 @@ def test_failing_launch_is_an_error_and_not_a_time(monkeypatch):
         assert place.check(kernel) == ""
         fake.fake_fail(b"cuLaunchKernel", 700)
         with pytest.raises(Exception, match="cannot be launched"):
-            place.time(kernel)
+            place.times({"a": kernel}, None)

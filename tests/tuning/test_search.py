@@ -21,6 +21,7 @@ from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.leaf import ANNOTATION, leaves
 from te_select.tuning import search as module
+from te_select.tuning.options import Options
 from te_select.tuning.search import BATCH, Evolution, search
 from te_select.tuning.space import Space, Worth, changes, one_by_one, pairs_of_machine
 from tests.support.cases import the_others_slow
@@ -34,7 +35,7 @@ TRIALS = 32 + BATCH  # the default, those that differ in one knob, and evolved o
 def proposed(workload, trials, seed, seconds, target=V4, cpus=None, named=None, known=()):
     """All configs that a patient search proposes if these are their times."""
     space = Space(workload, target, cpus, named)
-    batches = search(space, trials, seconds, known, seed, patient=True, evolves=named is None)
+    batches = search(space, Options(trials, seed=seed, patient=True), seconds, known)
     configs = list(itertools.chain.from_iterable(batches))
     assert len(configs) <= trials
     return configs
@@ -127,7 +128,7 @@ def test_search_ends_when_nothing_untried_promises_a_percent():
     first = 1 + len(one_by_one(every))
 
     def tried(seconds, patient=False):
-        batches = search(Space(BIG, V4), 64, seconds, patient=patient)
+        batches = search(Space(BIG, V4), Options(patient=patient), seconds)
         return list(itertools.chain.from_iterable(batches))
 
     assert len(tried(lambda _: 1e-3)) == first < len(tried(lambda _: 1e-3, patient=True)) == 64
@@ -143,7 +144,7 @@ def test_search_ends_when_promises_of_noise_are_not_kept():
     def noisy(config):
         return 1e-3 * (0.95 if len(changes(config, every[0])) == 1 else 1.0)
 
-    tried = list(itertools.chain.from_iterable(search(Space(BIG, MODEL, 2), 200, noisy)))
+    tried = list(itertools.chain.from_iterable(search(Space(BIG, MODEL, 2), Options(200), noisy)))
     first = 1 + len(one_by_one(every)) + len(pairs_of_machine(every))
     assert first < len(tried) < first + 3 * BATCH
 

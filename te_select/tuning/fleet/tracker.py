@@ -25,13 +25,8 @@ def servers(address: Address, key: str) -> int:
     keys = [str(info["key"]).partition(":")[2] for info in told]
     if found := keys.count(key):
         return found
-    others = ", ".join(sorted(set(keys)))
-    expected = (
-        f"one of {others}"
-        if others
-        else "python -m tvm.exec.rpc_server --tracker ... --key ... to run on each machine that "
-        "measures; none has registered under any key"
-    )
+    first = "python -m tvm.exec.rpc_server --tracker ... --key ... to run on each machine"
+    expected = f"one of {', '.join(sorted(set(keys)))}" if keys else first
     raise TuningError(
         f"no server has the key {key!r} at the RPC tracker {address[0]}:{address[1]}; expected "
         f"{expected}"

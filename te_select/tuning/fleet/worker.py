@@ -80,13 +80,11 @@ class Worker(problem.Worker):
                 return {"lost": reason(error)}
             return {"failure": f"the run took longer than {limit:g} s"}
 
-    def time(self, sample: _Sample) -> rounds.Timing:
-        """Time a kernel."""
-        return self.take_turns({"alone": sample}, rounds.FEWEST)["alone"]
-
-    def take_turns(self, samples: Mapping[str, _Sample], turns: int) -> Mapping[str, rounds.Timing]:
+    def times(
+        self, samples: Mapping[str, _Sample], turns: int | None
+    ) -> Mapping[str, rounds.Timing]:
         """Time kernels in turns."""
-        return rounds.sample_in_turns(samples, turns)
+        return rounds.sample_in_turns(samples, turns or rounds.FEWEST)
 
     def _load(self) -> Load:
         """The load of the server up to now; its session's process measures."""

@@ -48,15 +48,10 @@ class Cuda:
         """Compare a kernel with NumPy, bit for bit."""
         return self._problem.check(OnDevice(kernel))
 
-    def time(self, kernel: Kernel) -> Timing:
-        """Time a kernel by events; a sample is the mean of the calls that fill 2 ms."""
-        return self.take_turns({"alone": kernel}, FEWEST)["alone"]
-
-    def take_turns(self, kernels: Mapping[str, Kernel], rounds: int) -> Mapping[str, Timing]:
-        """Time kernels in turns."""
-        return clocks.take_turns(
-            {name: clocks.replayed(self._call(kernel)) for name, kernel in kernels.items()}, rounds
-        )
+    def times(self, kernels: Mapping[str, Kernel], turns: int | None) -> Mapping[str, Timing]:
+        """Time kernels in turns by events; a sample is the mean of the calls that fill 2 ms."""
+        samplers = {name: clocks.replayed(self._call(each)) for name, each in kernels.items()}
+        return clocks.take_turns(samplers, turns or FEWEST)
 
     def _call(self, kernel: Kernel) -> Callable[[], object]:
         turns = itertools.cycle(self._sets)

@@ -60,18 +60,15 @@ class Problem:
         """Compare a kernel, which takes ``out=``, with NumPy; what is wrong, in one line."""
         return run(kernel, self._operands)
 
-    def time(self, kernel: Callable[..., Any]) -> rounds.Timing:
-        """Time a kernel alone; operands are reused, so that small ones are in the caches."""
-        return rounds.Timing(rounds.time_calls(self._call(kernel)))
-
-    def take_turns(
-        self, kernels: Mapping[str, Callable[..., Any]], turns: int
+    def times(
+        self, kernels: Mapping[str, Callable[..., Any]], turns: int | None
     ) -> Mapping[str, rounds.Timing]:
-        """Time kernels in turns."""
-        return rounds.take_turns({name: self._call(each) for name, each in kernels.items()}, turns)
-
-    def _call(self, kernel: Callable[..., Any]) -> Callable[[], object]:
-        return partial(kernel, self.cond, self.then, self.else_, self.out)
+        """Time kernels in turns, or each alone; operands are reused, small ones in the caches."""
+        given = self.cond, self.then, self.else_, self.out
+        calls = {name: partial(kernel, *given) for name, kernel in kernels.items()}
+        if turns is None:
+            return {name: rounds.Timing(rounds.time_calls(call)) for name, call in calls.items()}
+        return rounds.take_turns(calls, turns)
 
     def expected(self) -> Array:
         """The selected bits, as unsigned integers."""
@@ -109,11 +106,7 @@ class Worker:
                 raise
             except (ArtifactError, TuningError) as error:
                 results[number] = {"failure": reason(error)}
-        if turns is None:
-            timed = {name: place.time(kernel) for name, kernel in kernels.items()}
-        else:
-            timed = place.take_turns(kernels, turns) if kernels else {}
-        for name, timing in timed.items():
+        for name, timing in (place.times(kernels, turns) if kernels else {}).items():
             results[int(name)] = {"seconds": timing.seconds}
         return {"results": results}
 
