@@ -1,8 +1,8 @@
 """What a program asks for, for tuning: captured if ``TE_SELECT_CAPTURE`` names a file.
 
-Every call is counted. One of some 64 is timed, of the first ones more. Of some of these cond is
-looked at: how much of it is true, and in how many runs of one value. When the program ends, what
-was seen is added to the file, which several processes and runs may share::
+Every call is counted. One of some 64 is timed, of the first ones more, of short ones fewer. Of some
+of these cond is looked at: how much of it is true, and in how many runs of one value. When the
+program ends, what was seen is added to the file, which several processes and runs may share::
 
     {"kernels": {workload as JSON: {...}}, "where": {name of a kernel of where(): {...}}}
 
@@ -29,7 +29,8 @@ from te_select.errors import caught, warn
 from te_select.runtime.artifact import atomic, files
 
 VARIABLE = "TE_SELECT_CAPTURE"
-EVERY = 64  # calls
+EVERY = 64  # calls; of shorter ones more, for
+SPACING = 1e-4  # seconds from one to the next: a sample takes 3 us, so that it is 3 % of them
 FIRST = 16  # timed calls whose cond is looked at, and then one of so many: a look takes 10 us
 LOOKED_AT = 1 << 20  # elements of cond
 Seen = dict[str, Any]
@@ -47,7 +48,8 @@ def is_on() -> bool:
 def sampled(kernel: Any, cond: Any, then: Any, else_: Any, out: Any) -> Any:
     """Time a call of a kernel, and decide how many calls, with its own, are not."""
     seen = kernel.seen or _begun(kernel)
-    interval = 1 + int(_intervals.random() * (2 * min(EVERY, seen["looks"] + 1) - 1))
+    apart = max(EVERY, int(SPACING * seen["sampled"] / max(seen["spent"], 1e-9)))
+    interval = 1 + int(_intervals.random() * (2 * min(apart, seen["looks"] + 1) - 1))
     kernel.unsampled = iter(range(interval))
     # Those of other kernels of the workload are kept until they have run out.
     seen["unsampled"] = [*filter(length_hint, seen["unsampled"]), kernel.unsampled]

@@ -1,5 +1,6 @@
 """What a program asks for is written when it ends, and adds up."""
 
+import itertools
 import json
 import os
 import sys
@@ -7,10 +8,12 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import te_select
 from te_select import Workload
+from te_select.runtime.call import capture
 from tests.support.programs import ended, python
 
 KERNEL, NAMED = Workload((64, 1), (64, 500), ()), Workload(("n",), ("n",), ("n",), "int16")
@@ -64,6 +67,25 @@ def test_calls_are_counted_and_conds_are_sampled(seen_of: Any) -> None:
     assert named["sizes"] == {"n": [100, 2000]}
     assert named["conds"] / named["runs"] > 10
     assert 0 < fixed["seconds"] < 1 and named["seconds"] > 0
+
+
+@pytest.mark.parametrize(("seconds", "apart"), [(1e-3, 64), (4e-7, 250)])
+def test_short_calls_are_timed_less_often(monkeypatch: Any, seconds: float, apart: int) -> None:
+    class Kernel:
+        workload, seen = NAMED, None
+
+        def __call__(self, *_operands: Any) -> None:
+            pass
+
+    kernel, operands, now = Kernel(), [np.ones(9)] * 3, itertools.count(0, seconds)
+    for name, value in {"_kernels": {}, "_at_exit": lambda: None, "time": Kernel}.items():
+        monkeypatch.setattr(capture, name, value)
+    monkeypatch.setattr(Kernel, "perf_counter", lambda: next(now), raising=False)
+    calls = []
+    for _ in range(2000):
+        capture.sampled(kernel, *operands, None)
+        calls.append(kernel.seen["calls"])  # type: ignore[index]
+    assert (calls[-1] - calls[999]) / 1000 == pytest.approx(apart, rel=0.1)
 
 
 def test_forked_child_writes_what_it_has_asked_for_itself(seen_of: Any, family: Path) -> None:
