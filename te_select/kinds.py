@@ -53,7 +53,7 @@ class Kind:
         The function that measures the machine's bandwidth.
     place
         The class of the device on which the tuner checks and times kernels; empty if they run on
-        the operands of a `te_select.tuning.measuring.problem.Problem` as they lie.
+        the operands of a `te_select.tuning.measuring.run_worker.Problem` as they lie.
     environment
         The function that describes this machine for ``te-select env``, as sections of JSON types.
         It imports neither tvm nor tvm_ffi.

@@ -105,7 +105,7 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     named = target if isinstance(target, str) else ""
     close = [name for reader in readers for name in reader.suggestions(named)]
     hint = f"; did you mean {' or '.join(close)}?" if close else ""
-    raise TargetError(f"target {target!r} is not known; expected {_examples()}{hint}")
+    raise TargetError(f"target {shown(target)} is not known; expected {_examples()}{hint}")
 
 
 def resolve_each(target: str | dict[str, Any]) -> dict[str, ResolvedTarget]:

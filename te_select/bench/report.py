@@ -13,6 +13,7 @@ from typing import Any
 
 from te_select.bench.row import NAMED, OURS, Options, Row
 from te_select.bench.suite import DEFAULT
+from te_select.operator.broadcast import count_of
 from te_select.records.doubt import BUSY
 from te_select.runtime.artifact import atomic
 
@@ -154,7 +155,7 @@ def _of_rows(results: Results) -> Iterator[str]:
             "was slowed more than the rest: measure again on an idle machine"
         )
     for name, (times, count) in geometric_means(rows).items():
-        yield f"{times:6.2f}x the speed of {name} (geometric mean of {count} rows)"
+        yield f"{times:6.2f}x the speed of {name} (geometric mean of {count_of(count, 'row')})"
     for name, reason in results.absent.items():
         yield f"absent: {name}: {reason}"
     refused = Counter(name for row in rows for name in row.unsupported)

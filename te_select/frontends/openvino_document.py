@@ -12,10 +12,12 @@ import defusedxml.sax
 from defusedxml.common import DefusedXmlException
 
 from te_select.errors import ModelError, caught
+from te_select.operator.broadcast import shown
 
 _DEEPEST = 32  # nested bodies
 _MOST_LAYERS = 100_000
 _MOST_TAGS = 30 * _MOST_LAYERS  # a layer has about 25
+_READ = {"net", "layers", "layer", "data", "input", "output", "port", "dim", "edges", "edge"}
 
 
 @dataclass(slots=True)
@@ -111,13 +113,14 @@ def read_document(file: BinaryIO) -> Net:
 
 
 class _Handler(xml.sax.handler.ContentHandler):
-    """Builds a tree of elements, of which those of layers are emptied once they have ended."""
+    """Builds a tree of the elements that are read; those of layers are emptied at their end."""
 
     def __init__(self) -> None:
         super().__init__()
         self.made: dict[Any, Any] = {}  # layers and networks whose elements have ended
         self.tree = ElementTree.TreeBuilder()
         self._tags = self._layers = 0
+        self._passed_over = 0  # how deep we are inside an element that is not read
 
     def startElement(self, name: str, attrs: Any) -> None:
         """Begin an element."""
@@ -125,10 +128,17 @@ class _Handler(xml.sax.handler.ContentHandler):
         self._layers += name == "layer"
         if self._tags > _MOST_TAGS or self._layers > _MOST_LAYERS:
             raise ModelError(f"the file has more than {_MOST_LAYERS} layers or {_MOST_TAGS} tags")
-        self.tree.start(name, dict(attrs))
+        is_read = name in _READ or name.endswith("body") or self._tags == 1
+        if self._passed_over or not is_read:
+            self._passed_over += 1
+        else:
+            self.tree.start(name, dict(attrs))
 
     def endElement(self, name: str) -> None:
         """End an element."""
+        if self._passed_over:
+            self._passed_over -= 1
+            return
         element = self.tree.end(name)
         if name == "layer":
             self.made[element] = _layer(element, self.made)
@@ -137,13 +147,16 @@ class _Handler(xml.sax.handler.ContentHandler):
 
     def characters(self, content: str) -> None:
         """Add text."""
-        self.tree.data(content)
+        if not self._passed_over:
+            self.tree.data(content)
 
 
 def _layer(element: Any, made: dict[Any, Any]) -> Layer:
     """Make a layer of an element, which is emptied."""
     own, name, kind, version = (element.get(each, "") for each in ("id", "name", "type", "version"))
     parts = {child.tag: child for child in element}
+    if len(parts) < len(element):
+        raise ModelError(f"layer {shown(own)} has two parts of one tag; expected one of each")
     data = parts["data"].attrib if "data" in parts else {}
     inputs, outputs = (
         [_port(port) for port in parts.get(side, ()) if port.tag == "port"]

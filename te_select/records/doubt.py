@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 # Cores. On two of them, 32 of 33 outcomes beside up to 0.06 were right, and 1 of 6 from 0.2 on.
 BUSY = 0.15
+LATE = "the default is the best so far, and the time was over before the trials"
 SPREAD = 0.5  # the middle half of the rounds, as a share of their median
 
 
-def reasons(
-    busy: float, spread: float, gain: float = 1.0, promised: float = 1.0, left: int = 0
-) -> str:
+def reasons(busy: float, spread: float, gain: float = 1.0, promised: float = 1.0) -> str:
     """Say why an outcome cannot be trusted.
 
     Parameters
@@ -37,8 +36,6 @@ def reasons(
         Measured speed-up of the best config over the default; 1 if the default won.
     promised
         The same of the fastest trial.
-    left
-        How many trials were left when the time was over.
 
     Returns
     -------
@@ -52,8 +49,6 @@ def reasons(
         found.append(f"the rounds lay {spread:.0%} apart")
     if gain == 1 and promised > 1 + SPREAD:
         found.append(f"the finals did not repeat the {promised:.2f}x of a trial")
-    if gain == 1 and left:
-        found.append(f"the time was over {left} trials before the end")
     if found and gain != 1:
         found.append(f"a config measured {gain:.2f}x faster is not recorded")
     return "; ".join(found)

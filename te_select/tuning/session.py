@@ -174,7 +174,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
             best, won, its, of_default = run.finals(incumbents)
             busy, spread = watch.others(), its.ratios(of_default).spread
             gain = of_default.median / its.median if won else 1.0
-            unsure = doubt.reasons(busy, spread, gain, run.promised, run.left)
+            unsure = doubt.reasons(busy, spread, gain, run.promised)
+            unsure = unsure or doubt.LATE * (run.is_cut_short and not won)
             if not won or unsure:
                 best, its = self._default(task), of_default
             failed = sum(trial.seconds is None for trial in trials)
@@ -187,7 +188,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
             record = log.made(task.sized, self.target, told | self._provenance(task))
             if not only or not record.default_won:
                 store.put(self.folder, [record])
-            journal.close()
+            if unsure != doubt.LATE:  # else the next session goes on with its trials
+                journal.close()
         return record
 
     @contextlib.contextmanager

@@ -92,7 +92,7 @@ def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
     gains = [record.gain for record in records if not record.default_won]
     first = f"{len(gains)} of {len(outcomes)} workloads faster than the default"
     yield f"{first}: {max(gains):.2f}x at most" if gains else first
-    heads = f"{'default':>9} {'tuned':>9} {'gain':>7} {'of roof':>7} {'trials':>6}"
+    heads = f"{'default':>9} {'tuned':>9} {'gain':>7} {'% roof':>7} {'trials':>6}"
     yield f"{'workload':{_NAME}} {heads}"
     for outcome in outcomes:
         record, roof, name = outcome.record, outcome.roof_bytes_per_second, outcome.name

@@ -113,7 +113,7 @@ class Run:
         self._trials: list[tuple[Any, Trial]] = []
         self._progress = Progress(self.task.points[-1])
         self._total = self._resumed = 0
-        self.left = 0  # trials, when the time was over
+        self.is_cut_short = False  # the time was over before the trials
         self.has_begun = len(self._known) > 1  # more than the default was measured before
 
     def told(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class Run:
         progress = self._progress
         return {
             "resumed": progress.resumed,
-            "ended_early": progress.done < progress.total and not self.left,
+            "ended_early": progress.done < progress.total and not self.is_cut_short,
             "knobs": knobs_of([trial for _, trial in self._trials]),
             "seconds": progress.seconds,
         }
@@ -166,7 +166,7 @@ class Run:
             self._trials += [(config, trial) for config, trial in pairs if trial is not None]
             self._show()
             if self._is_late():
-                self.left = self._total - len(self._trials)
+                self.is_cut_short = len(self._trials) < self._total
                 break
         return [trial for _, trial in self._trials]
 

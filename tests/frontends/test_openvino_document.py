@@ -24,6 +24,7 @@ ODD = [parameter(0, "FP32", "?"), layer(1, "Abs", [("FP32", [-1])], [("FP32", [-
         (OUTSIDE, "document type or entities"),
         ("<net>" + "<a>" * 5000, "no OpenVINO IR"),
         (GOOD.replace('<layer id="1"', '<layer id="0"'), "two layers have the id"),
+        (GOOD.replace("<output>", "<output/><output>", 1), "two parts of one tag"),
         (GOOD.replace('from-layer="1"', 'from-layer="9"'), "'9', which is not there"),
         (GOOD.replace(edge((1, 0), (3, 1)), edge((1, 7), (3, 1))), "which has none"),
         (GOOD.replace('to-port="2"', 'to-port="8"'), "no edge leads to port 2"),
@@ -41,3 +42,11 @@ ODD = [parameter(0, "FP32", "?"), layer(1, "Abs", [("FP32", [-1])], [("FP32", [-
 )  # fmt: skip
 def test_bad_file_is_one_clear_line(tmp_path, text, said):
     check_refused(read, text, tmp_path, said)
+
+
+def test_elements_of_others_are_passed_over(tmp_path):
+    """Those in them as well, whatever they are called."""
+    more = GOOD.replace(
+        "</layer>", '<rt_info><data/><input>x</input><layer id="0"/></rt_info></layer>'
+    )
+    assert read(more, tmp_path) == read(GOOD, tmp_path)

@@ -1,12 +1,12 @@
 """The run worker on a stand-in for the driver; its device computes 4-byte elements."""
 
-from te_select.tuning.measuring import problem
+from te_select.tuning.measuring import run_worker
 from tests.support import cuda_standin
 
 RIGHT_WIDTH = 4
 
 
-class Worker(problem.Worker):
+class Worker(run_worker.Worker):
     def _hold(self, problem):
         fake = cuda_standin.fake_library()
         fake.fake_reset()

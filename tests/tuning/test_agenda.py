@@ -4,7 +4,7 @@ import pytest
 
 from te_select import Workload
 from te_select.operator.access import access_pattern
-from te_select.records import log
+from te_select.records import doubt, log
 from te_select.timing import cores
 from te_select.tuning import agenda as module
 from te_select.tuning import session as session_module
@@ -154,7 +154,7 @@ def test_no_workload_begins_when_the_time_is_over(run):
     *outcomes, slow = run(SLOW, MIDDLE, FAST, seconds=1.5)
     assert not any(outcome.record for outcome in outcomes)
     assert [outcome.passed_over for outcome in outcomes] == [OUT_OF_TIME, OUT_OF_TIME]
-    assert slow.record.unsure == "the time was over 34 trials before the end"
+    assert slow.record.unsure == doubt.LATE
     assert not any(outcome.error for outcome in outcomes)
     assert run.probed == 1
     again = run(SLOW, MIDDLE, FAST, trials=3)

@@ -23,7 +23,7 @@ from te_select.timing.cuda.roof import SETS, sets_for
 from te_select.tuning import session as session_module
 from te_select.tuning.measuring import measurer
 from te_select.tuning.measuring.on_cuda import Cuda
-from te_select.tuning.measuring.problem import Problem
+from te_select.tuning.measuring.run_worker import Problem
 from te_select.tuning.trials import UntunableError
 from tests.support import cli, cuda_standin, tuning_records
 from tests.support.cuda_standin import fake_driver, running

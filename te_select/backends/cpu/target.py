@@ -130,8 +130,8 @@ def by_machine(text: str) -> dict[str, str]:
         found.setdefault(_isa_of(name).machine, []).append(name)
     if len(found) > 1 and (wrong := [name for name in names if not takes(name)]):
         raise TargetError(
-            f"target {text!r} holds {wrong[0]!r}, which is no level or CPU; expected a list "
-            "such as x86-64-v3,aarch64,riscv64:rva23"
+            f"target {shown(text)} holds {shown(wrong[0])}, which is no level or CPU; expected a "
+            "list such as x86-64-v3,aarch64,riscv64:rva23"
         )
     return {machine: ",".join(parts) for machine, parts in found.items()}
 
@@ -148,8 +148,8 @@ def from_name(text: str) -> CpuTarget:
         return _of_cpu(ISAS[name], cpu if colon else ISAS[name].cpu)
     if colon:
         raise TargetError(
-            f"target {text!r} is not known; expected a CPU of x86-64 by its name alone, such as "
-            "znver5"
+            f"target {shown(text)} is not known; expected a CPU of x86-64 by its name alone, such "
+            "as znver5"
         )
     return _of_cpu(X86_64, text)
 
@@ -268,14 +268,14 @@ def _several(text: str) -> CpuTarget:
     )
     if foreign := [name for name in names if _isa_of(name) is not own]:
         raise TargetError(
-            f"target {text!r} holds {foreign[0]!r}, and a library is for one instruction set "
-            f"(te_select.export and te-select compile write one for each); {expected}"
+            f"target {shown(text)} holds {shown(foreign[0])}, and a library is for one instruction "
+            f"set (te_select.export and te-select compile write one for each); {expected}"
         )
     for name in names:
         if name not in known:
-            raise TargetError(f"target {text!r} holds {name!r}, which is no level; {expected}")
+            raise TargetError(f"target {shown(text)} holds {name!r}, which is no level; {expected}")
         if names.count(name) > 1:
-            raise TargetError(f"target {text!r} holds {name!r} twice; {expected}")
+            raise TargetError(f"target {shown(text)} holds {name!r} twice; {expected}")
     levels = tuple(from_name(name) for name in known if name in names)
     lowest, best = levels[0], levels[-1]
     name = ",".join(level.name for level in levels)

@@ -68,8 +68,8 @@ def from_name(text: str) -> CudaTarget:
     wrong = sorted(arch for arch in archs if not _is_compilable(arch))
     if wrong:
         raise TargetError(
-            f"target {text!r} names the architecture {wrong[0]!r}, which is not known; expected "
-            f"{_known_archs()}"
+            f"target {shown(text)} names the architecture {shown(wrong[0])}, which is not known; "
+            f"expected {_known_archs()}"
         )
     return _of_archs(archs)
 

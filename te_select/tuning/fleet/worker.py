@@ -21,9 +21,9 @@ from te_select.timing import rounds
 from te_select.timing.cores import Load
 from te_select.timing.operands import Mask
 from te_select.tuning.fleet.tracker import Address, free_server
-from te_select.tuning.measuring import problem
-from te_select.tuning.measuring.problem import Problem
+from te_select.tuning.measuring import run_worker
 from te_select.tuning.measuring.process import reason
+from te_select.tuning.measuring.run_worker import Problem
 from te_select.verify.guarded import FILL
 from te_select.verify.reference import bits
 
@@ -31,7 +31,7 @@ from te_select.verify.reference import bits
 _Sample = Callable[[], float]
 
 
-class Worker(problem.Worker):
+class Worker(run_worker.Worker):
     """A session on a server, with the operands of the last workload that was prepared there."""
 
     def __init__(self) -> None:

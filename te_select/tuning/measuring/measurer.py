@@ -14,12 +14,12 @@ from typing import Any
 
 from te_select.runtime.artifact import scratch
 from te_select.timing.cores import Watch, here
-from te_select.tuning.measuring.problem import memory_needed, refusal
 from te_select.tuning.measuring.process import Worker, WorkerError
+from te_select.tuning.measuring.run_worker import memory_needed, refusal
 from te_select.tuning.task import Built, Candidate, Measurement
 
 BUILD_WORKER = "te_select.tuning.measuring.build_worker"
-RUN_WORKER = "te_select.tuning.measuring.problem"
+RUN_WORKER = "te_select.tuning.measuring.run_worker"
 MOST_JOBS = 16  # build workers by default; each takes 0.4 GB
 BATCH = 4  # candidates per build worker that are built before any is run
 RECYCLE_AFTER = 64  # libraries, which stay loaded; a new worker costs 0.3 s and new operands

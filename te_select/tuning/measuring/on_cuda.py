@@ -13,7 +13,7 @@ from te_select.runtime.call.kernel import Kernel
 from te_select.timing.cuda import clocks
 from te_select.timing.cuda.roof import sets_for
 from te_select.timing.rounds import FEWEST, Timing
-from te_select.tuning.measuring.problem import Problem
+from te_select.tuning.measuring.run_worker import Problem
 from te_select.verify.cuda import OnDevice, on_device
 
 

@@ -201,7 +201,7 @@ def test_unknown_runner_is_refused(runner):
 
 
 def test_measuring_imports_no_tvm_but_in_the_build_worker():
-    modules = "te_select.tuning.measuring, te_select.tuning.measuring.problem"
+    modules = "te_select.tuning.measuring, te_select.tuning.measuring.run_worker"
     assert python(f"import sys, {modules}; print('tvm' in sys.modules)") == "False\n"
 
 

@@ -1,4 +1,4 @@
-"""The operands for a workload's candidates, the bits that NumPy selects, and what times with them.
+"""Checks and times libraries on this machine, with operands that are made once a workload.
 
 `Worker` runs in a process of its own, which never imports tvm.
 """

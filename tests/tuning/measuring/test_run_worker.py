@@ -8,8 +8,8 @@ import pytest
 
 from te_select import Workload
 from te_select.timing.operands import Mask
-from te_select.tuning.measuring import problem
-from te_select.tuning.measuring.problem import Problem, memory_needed
+from te_select.tuning.measuring import run_worker
+from te_select.tuning.measuring.run_worker import Problem, memory_needed
 from te_select.verify.guarded import GUARD
 
 W = Workload((64, 1), (64, 500), ())
@@ -91,24 +91,24 @@ def test_operands_that_a_candidate_changed_are_found():
 
 def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
     assert memory_needed(W) == 2 * 64 + 4 * (64 * 500 + 1 + 3 * 64 * 500)
-    monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W) - 1)
-    assert "GiB of memory are available" in problem.refusal(W)
-    monkeypatch.setattr(problem, "memory_available", lambda: memory_needed(W))
-    assert problem.refusal(W) == ""
+    monkeypatch.setattr(run_worker, "memory_available", lambda: memory_needed(W) - 1)
+    assert "GiB of memory are available" in run_worker.refusal(W)
+    monkeypatch.setattr(run_worker, "memory_available", lambda: memory_needed(W))
+    assert run_worker.refusal(W) == ""
 
 
 def test_memory_is_what_the_system_or_a_group_still_gives(tmp_path, monkeypatch):
     """The groups around the process's own limit it as well."""
     own, groups = tmp_path / "cgroup", tmp_path / "groups"
     monkeypatch.setattr(psutil, "virtual_memory", lambda: mock.Mock(available=2048 << 10))
-    monkeypatch.setattr(problem, "_OWN_GROUPS", own)
-    monkeypatch.setattr(problem, "_GROUPS", groups)
-    assert problem.memory_available() == 2048 << 10
+    monkeypatch.setattr(run_worker, "_OWN_GROUPS", own)
+    monkeypatch.setattr(run_worker, "_GROUPS", groups)
+    assert run_worker.memory_available() == 2048 << 10
     (groups / "outer/inner").mkdir(parents=True)
     own.write_text("0::/outer/inner\n")
     (groups / "outer/inner/memory.max").write_text("max\n")
-    assert problem.memory_available() == 2048 << 10
+    assert run_worker.memory_available() == 2048 << 10
     (groups / "outer/memory.max").write_text("8192\n")
-    assert problem.memory_available() == 8192
+    assert run_worker.memory_available() == 8192
     (groups / "outer/inner/memory.max").write_text("4096\n")
-    assert problem.memory_available() == 4096
+    assert run_worker.memory_available() == 4096
