@@ -161,6 +161,14 @@ def test_no_workload_begins_when_the_time_is_over(run):
     assert all(outcome.record for outcome in again)
 
 
+def test_trials_that_were_cut_short_are_taken_over(run):
+    (cut,) = run(SLOW, seconds=4.0)
+    assert cut.record.unsure == doubt.LATE
+    (whole,) = run(SLOW)
+    assert whole.resumed == cut.record.trials - 1 > 0  # the default is measured anew
+    assert whole.record.gain > 1
+
+
 @pytest.mark.parametrize("busy", [0.0, 1.2])
 def test_second_look_may_find_that_there_is_something_to_gain(run, monkeypatch, busy):
     monkeypatch.setattr(cores.Watch, "others", lambda _: busy)
