@@ -59,8 +59,8 @@ def records(
     return tuple(
         KernelRecord(
             workload,
-            **vars(by_level.pop(best)),
-            levels=by_level,
+            by_level.pop(best),
+            by_level,
             c_function=c_name(workload) if workload in c_functions else "",
             names=tuple(names.get(workload, ())),
         )

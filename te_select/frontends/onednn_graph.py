@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from te_select.errors import ModelError, caught
@@ -11,12 +12,28 @@ from te_select.frontends.tensors import Dim, Tensor, agree
 from te_select.operator.broadcast import format_shape, shown
 from te_select.operator.node import ModelNode
 from te_select.operator.systems import OPS, TYPE_NAMES
-from te_select.runtime.artifact.fields import check
+from te_select.runtime.artifact.fields import read
 
 _NAMES = TYPE_NAMES["onednn"]
 _OPEN = -(2**63)  # DNNL_GRAPH_UNKNOWN_DIM
-_TENSOR = {"id": int, "dtype": str, "shape": [int]}
-_OPERATION = {"kind": str, "attrs?": dict, "inputs?": [_TENSOR], "outputs?": [_TENSOR]}
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """What an operation says about a tensor."""
+
+    id: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Operation:
+    kind: str
+    name: Any = ""
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[_Stated, ...] = ()
+    outputs: tuple[_Stated, ...] = ()
 
 
 def read_onednn(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
@@ -48,23 +65,23 @@ def read_onednn(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
     """
     ops = _operations(file)
     graph = _Graph(ops, _makers(ops))
-    return [graph.node(index) for index, op in enumerate(ops) if op.get("kind") == "Select"]
+    return [graph.node(index) for index, op in enumerate(ops) if op.kind == "Select"]
 
 
 class _Graph:
     """The tensors of a file by id, as the file states them in all places together."""
 
-    def __init__(self, ops: Sequence[Mapping[str, Any]], makers: Mapping[int, int]) -> None:
+    def __init__(self, ops: Sequence[_Operation], makers: Mapping[int, int]) -> None:
         self._ops = ops
         self._makers = makers
         self._tensors: dict[int, Tensor] = {}
-        stated = [(t, i) for i, op in enumerate(ops) for t in (*op["inputs"], *op["outputs"])]
+        stated = [(t, i) for i, op in enumerate(ops) for t in (*op.inputs, *op.outputs)]
         self._names = named(
             {
-                (tensor["id"], axis): f"t{tensor['id']}_{axis}"
+                (tensor.id, axis): f"t{tensor.id}_{axis}"
                 for tensor, _ in stated
-                for axis, dim in enumerate(tensor["shape"])
-                if dim == _OPEN and tensor["shape"] != [_OPEN] and tensor["id"] not in makers
+                for axis, dim in enumerate(tensor.shape)
+                if dim == _OPEN and tensor.shape != (_OPEN,) and tensor.id not in makers
             }
         )
         self._texts = {
@@ -77,21 +94,21 @@ class _Graph:
     def node(self, index: int) -> ModelNode:
         """Make the node of a Select."""
         op, place = self._ops[index], f"graph#{index}"
-        if len(op["inputs"]) != 3 or len(op["outputs"]) != 1:  # noqa: PLR2004 - cond, then, else
+        if len(op.inputs) != 3 or len(op.outputs) != 1:  # noqa: PLR2004 - cond, then, else
             raise ModelError(
-                f"Select {place} has {len(op['inputs'])} inputs and {len(op['outputs'])} outputs; "
+                f"Select {place} has {len(op.inputs)} inputs and {len(op.outputs)} outputs; "
                 "expected three and one"
             )
-        cond = op["inputs"][0]["id"]
-        mode = _attribute(op, "auto_broadcast") if "auto_broadcast" in op["attrs"] else "numpy"
+        cond = op.inputs[0].id
+        mode = _attribute(op, "auto_broadcast") if "auto_broadcast" in op.attrs else "numpy"
         if mode not in ("none", "numpy"):
             raise ModelError(
                 f"Select {place} has auto_broadcast {shown(mode)}; expected none or numpy"
             )
-        maker = self._ops[self._makers[cond]]["kind"] if cond in self._makers else "graph input"
-        site = Site(str(op.get("name", "")), place, "Select", maker, OPS["onednn"], mode)
-        node = model_node(site, [self._tensors[t["id"]] for t in op["inputs"]], self._texts)
-        stated = self._tensors[op["outputs"][0]["id"]].shape
+        maker = self._ops[self._makers[cond]].kind if cond in self._makers else "graph input"
+        site = Site(str(op.name), place, "Select", maker, OPS["onednn"], mode)
+        node = model_node(site, [self._tensors[t.id] for t in op.inputs], self._texts)
+        stated = self._tensors[op.outputs[0].id].shape
         if node.workload is not None and stated is not None:
             out = node.workload.out_shape
             if not agree(out, stated):
@@ -101,15 +118,15 @@ class _Graph:
                 )
         return node
 
-    def _state(self, stated: Mapping[str, Any], index: int) -> None:
+    def _state(self, stated: _Stated, index: int) -> None:
         """Take what the file says about a tensor in one place."""
-        tensor_id, shape = stated["id"], stated["shape"]
+        tensor_id, shape = stated.id, stated.shape
         known = self._tensors.get(tensor_id, Tensor())
-        dtype = None if stated["dtype"] == "undef" else _NAMES.get(stated["dtype"], stated["dtype"])
+        dtype = None if stated.dtype == "undef" else _NAMES.get(stated.dtype, stated.dtype)
         if known.dtype and dtype and known.dtype != dtype:
             raise ModelError(_contradiction(tensor_id, index, known.dtype, dtype))
         dims = known.shape
-        if shape != [_OPEN]:
+        if shape != (_OPEN,):
             said: tuple[Dim, ...] = tuple(
                 dim if dim >= 0 else self._names.get((tensor_id, axis))
                 for axis, dim in enumerate(shape)
@@ -129,45 +146,45 @@ def _contradiction(tensor_id: int, index: int, known: str, said: str) -> str:
     return f"tensor {tensor_id} is {known}, and {said} in graph#{index}"
 
 
-def _attribute(op: Mapping[str, Any], name: str) -> Any:
-    value = op["attrs"].get(name)
+def _attribute(op: _Operation, name: str) -> Any:
+    value = op.attrs.get(name)
     return value.get("value") if isinstance(value, Mapping) else value
 
 
-def _operations(file: BinaryIO) -> list[Mapping[str, Any]]:
-    """The operations of a file; the fields that are read have been checked."""
+def _operations(file: BinaryIO) -> list[_Operation]:
     try:
         document = json.loads(file.read())
     except caught(ValueError, RecursionError) as error:
         raise ModelError(f"the file is no oneDNN graph: {error}") from error
-    ops = document.get("graph") if isinstance(document, Mapping) else None
-    if not isinstance(ops, list):
+    graph = document.get("graph") if isinstance(document, Mapping) else None
+    if not isinstance(graph, list):
         raise ModelError('the file is no oneDNN graph: it has no list "graph"')
-    for index, op in enumerate(ops):
+    ops: list[_Operation] = []
+    for index, said in enumerate(graph):
         try:
-            check(op, _OPERATION, "it")
+            op = read(_Operation, said, "it")
         except caught(TypeError, RecursionError) as error:
             raise ModelError(f"graph#{index} is no operation: {error}") from error
-        op.update({"attrs": {}, "inputs": [], "outputs": []} | op)
-        for tensor in (*op["inputs"], *op["outputs"]):
-            if not all(type(dim) is int and (dim >= 0 or dim == _OPEN) for dim in tensor["shape"]):
+        ops.append(op)
+        for tensor in (*op.inputs, *op.outputs):
+            if not all(type(dim) is int and (dim >= 0 or dim == _OPEN) for dim in tensor.shape):
                 raise ModelError(f"graph#{index} has the tensor {shown(tensor)}; expected sizes")
     return ops
 
 
-def _makers(ops: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+def _makers(ops: Sequence[_Operation]) -> dict[int, int]:
     """The operation that makes each tensor."""
     makers: dict[int, int] = {}
     for index, op in enumerate(ops):
-        for tensor in op["outputs"]:
-            if tensor["id"] in makers:
+        for tensor in op.outputs:
+            if tensor.id in makers:
                 raise ModelError(
-                    f"tensor {tensor['id']} is made by graph#{makers[tensor['id']]} and by "
+                    f"tensor {tensor.id} is made by graph#{makers[tensor.id]} and by "
                     f"graph#{index}; expected one operation"
                 )
-            makers[tensor["id"]] = index
+            makers[tensor.id] = index
     waits = {
-        index: {makers[tensor["id"]] for tensor in op["inputs"] if tensor["id"] in makers}
+        index: {makers[tensor.id] for tensor in op.inputs if tensor.id in makers}
         for index, op in enumerate(ops)
     }
     in_order(waits, "graph", "operations")

@@ -19,6 +19,7 @@ from te_select.backends.cuda.lowering import CudaFunction
 from te_select.backends.programs import c_compiler
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.operator.workload import Workload
+from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 from te_select.runtime.call import loading
 from te_select.runtime.call.cuda.device_array import DeviceArray
@@ -122,11 +123,9 @@ def build(
     ] or [
         link.CudaEntry(w, f"te_select_kernel_{i}", THREADS, blocks) for i, w in enumerate(workloads)
     ]
+    threads = Choice({"threads": THREADS}, "default", "")
     manifest = Manifest(
-        tuple(
-            KernelRecord(w, {"threads": THREADS}, c_function=c_name(w) if plain else "")
-            for w in workloads
-        ),
+        tuple(KernelRecord(w, threads, c_function=c_name(w) if plain else "") for w in workloads),
         {
             "name": f"cuda:{','.join(archs)}",
             "kind": "cuda",

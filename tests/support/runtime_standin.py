@@ -12,6 +12,7 @@ from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
 from te_select.operator.workload import Workload
+from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 from te_select.runtime.call import loading
 from te_select.runtime.call.cpu.decisions import Decisions
@@ -126,10 +127,9 @@ def manifest(
     workloads: Sequence[Workload], cpu_features: Sequence[str] = (), *, plain: bool = False
 ) -> Manifest:
     """A manifest like the compiler's, with plain C functions or without."""
+    lanes = Choice({"lanes": 8}, "default", "")
     return Manifest(
-        tuple(
-            KernelRecord(w, {"lanes": 8}, c_function=c_name(w) if plain else "") for w in workloads
-        ),
+        tuple(KernelRecord(w, lanes, c_function=c_name(w) if plain else "") for w in workloads),
         {"name": "x86-64", **HERE, "cpu_features": list(cpu_features)},
         {"te-select": "0"},
     )

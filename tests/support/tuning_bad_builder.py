@@ -9,6 +9,7 @@ from pathlib import Path
 from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
 from te_select.compiler.build import versions
+from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.artifact.scratch import NoRoomError
 from te_select.tuning.measuring import build_worker
@@ -50,7 +51,7 @@ class Worker(build_worker.Worker):
             f"{KERNELS[fault]} return 0; }}"
         )
         subprocess.run([*c_compiler(), "-fPIC", "-c", source, "-o", compiled], check=True)
-        record = KernelRecord(candidate.workload, candidate.config)
+        record = KernelRecord(candidate.workload, Choice(candidate.config, "default", ""))
         target = {"name": candidate.target, **HERE, "cpu_features": []}
         manifest = Manifest((record,), target, versions())
         entries = [link.KernelEntry(candidate.workload, (link.Version("bad"),))]

@@ -1,44 +1,50 @@
-"""What fields of JSON must be, and the records of a manifest that hold simple ones."""
-
-from __future__ import annotations
+"""Reads JSON by types; and the records of a manifest that hold no others."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
-LINE = "a string of one line"
-EACH = "every field"
+Line: TypeAlias = Annotated[str, "of one line"]
+_IN_JSON = {Annotated: str, Mapping: dict, tuple: list}  # of what Python has for them
 
 
-def check(value: Any, form: Any, name: str) -> None:
-    """Check what others have written as JSON; TypeError if it is not of a form.
+def read(form: Any, value: Any, name: str) -> Any:
+    """Read what others have written as JSON; TypeError if it is not of a type.
 
     Parameters
     ----------
+    form
+        The type: str, int, Any, a union of such, `Line`, ``tuple[T, ...]``, ``Mapping[str, T]``, a
+        class that has ``from_json``, or a dataclass. Only fields with a default may be missing.
     value
         The value.
-    form
-        A type; `LINE`; a list of the form of all elements; or a dict of the forms of fields, of
-        which one that ends in ``?`` may be missing, and `EACH` stands for all.
     name
         What it is called.
+
+    Returns
+    -------
+    object
+        The value as that type; of an object, what a dataclass does not know is left out.
     """
-    kind: Any = form if isinstance(form, type) else type(form)
-    if not isinstance(value, kind):
-        raise TypeError(f"{name} is {value!r}, expected a {kind.__name__}")
-    if form is LINE and not value.isprintable():
-        raise TypeError(f"{name} is {value!r}, expected {LINE}")
-    if isinstance(form, list):
-        for each in value:
-            check(each, form[0], name)
-    elif isinstance(form, dict) and EACH in form:
-        for each in value.values():
-            check(each, form[EACH], name)
-    elif isinstance(form, dict):
-        for key, of in form.items():
-            field = key.removesuffix("?")
-            if field == key or field in value:
-                check(value.get(field), of, field)
+    kind, parts = get_origin(form) or form, get_args(form)
+    expected = dict if is_dataclass(form) else _IN_JSON.get(kind, form)
+    if form is not Any and not isinstance(value, expected):
+        raise TypeError(f"{name} is {value!r}, expected a {getattr(expected, '__name__', form)}")
+    if kind is Annotated and not value.isprintable():
+        raise TypeError(f"{name} is {value!r}, expected a string of one line")
+    if kind is tuple:
+        return tuple(read(parts[0], each, name) for each in value)
+    if kind is Mapping:
+        return {key: read(parts[1], each, name) for key, each in value.items()}
+    if hasattr(form, "from_json"):
+        return form.from_json(value)
+    if not is_dataclass(form):
+        return value
+    found = {}
+    for each in fields(form):
+        if each.name in value or each.default is each.default_factory is MISSING:
+            found[each.name] = read(each.type, value.get(each.name), each.name)
+    return form(**found)
 
 
 @dataclass(frozen=True)
@@ -56,24 +62,25 @@ class Choice:
     """
 
     config: Mapping[str, Any]
-    origin: str = "default"
-    why: str = ""
+    origin: str
+    why: str
 
-    def to_json(self, before: Choice | None = None) -> dict[str, Any]:
+    def to_json(self, before: "Choice | None" = None) -> dict[str, Any]:
         """The choice as JSON types; after another choice, only what differs from it."""
         whole = {"config": dict(self.config), "origin": self.origin, "why": self.why}
         return {k: v for k, v in whole.items() if before is None or v != getattr(before, k)}
 
     @classmethod
-    def parse(cls, item: Mapping[str, Any], before: Choice | None = None) -> Choice:
+    def parse(cls, item: Mapping[str, Any], before: "Choice | None" = None) -> "Choice":
         """Read a choice; what it does not say is as in the one before it.
 
         Libraries of 0.2 have ``changes``, the knobs with other values, for some configs.
         """
         if before is not None:
-            changed = {**before.config, **item.get("changes", {})}
-            item = {**vars(before), "config": changed, **item}
-        return cls(item["config"], item["origin"], item["why"])
+            changes = read(Mapping[str, Any], item.get("changes", {}), "changes")
+            item = {**vars(before), "config": {**before.config, **changes}, **item}
+        found: Choice = read(cls, item, "it")
+        return found
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class Component:
         Its licence, as an SPDX expression; empty if that is not known.
     """
 
-    name: str
-    version: str
-    part: str
-    license: str = ""
+    name: Line
+    version: Line
+    part: Line
+    license: Line = ""

@@ -4,11 +4,10 @@ import hashlib
 
 from te_select.operator import family
 from te_select.operator.broadcast import Shape, format_shape
-from te_select.operator.dtypes import element_type
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.c import FOLDER
 
-_MARK = b"/* Kernels of te-select"
+MARK = b"/* Kernels of te-select"  # how every header begins
 _C_TYPES = {"float32": "float", "float64": "double", "complex64": "float", "complex128": "double"}
 _RULES = {
     "none": "none, all shapes are equal",
@@ -20,11 +19,6 @@ _CPU = "Pointers are to memory of the CPU. A call returns when out is written."
 _DEVICE = """\
 Pointers are to memory of one CUDA device; of an input of one element, also of the CPU. A call
  * puts the kernel on the stream (0 is the default one) and does not wait for it."""
-
-
-def is_header(text: bytes) -> bool:
-    """Whether a text is a header that te-select has written."""
-    return text.startswith(_MARK)
 
 
 def text(manifest: Manifest) -> bytes | None:
@@ -43,17 +37,13 @@ def text(manifest: Manifest) -> bytes | None:
     """
     version = _in_comment(manifest.versions.get("te_select", "of an unknown version"))
     target = _in_comment(str(manifest.target["name"]))
-    begin = f"{_MARK.decode()} {version}, for {target}. C11 and C++17."
+    begin = f"{MARK.decode()} {version}, for {target}. C11 and C++17."
     held = family.held(record.workload for record in manifest.kernels)
     any_shapes = _of_any_shapes(_served(manifest, family.FUNCTION)) if held else ""
     if not manifest.c_functions:
         return f"{begin} */\n{any_shapes}".encode() if held else None
     stream = manifest.kind.c_stream
-    functions = "\n".join(
-        _function(each, stream, _served(manifest, each.workload.name))
-        for each in manifest.kernels
-        if each.c_function
-    )
+    functions = "\n".join(_function(manifest, one) for one in manifest.kernels if one.c_function)
     guard = hashlib.sha256((functions + any_shapes).encode()).hexdigest()[:16].upper()
     declared = f"{stream.removesuffix('*')};\n" if stream else ""
     return f"""\
@@ -104,38 +94,30 @@ def _in_comment(text: str) -> str:
     return ascii(text)[1:-1].replace("*/", "* /").replace("/*", "/ *")
 
 
-def _function(record: KernelRecord, stream: str, served: list[str]) -> str:
+def _function(manifest: Manifest, record: KernelRecord) -> str:
     """The declaration of one function, below what it computes, and its other names."""
-    workload = record.workload
-    rule = _RULES[workload.auto_broadcast].format(axis=workload.axis)
-    element = _C_TYPES.get(workload.dtype) or _as_bits(workload.dtype)
-    parameters = [
-        "const uint8_t* cond",
-        *(f"const {element}* {operand}" for operand in ("then", "else_")),
-        f"{element}* out",
-        *(f"int64_t size_{dim}" for dim in workload.dim_names),
-        *([f"{stream} stream"] if stream else ()),
-    ]
-    lines = [
-        "/* out = cond ? then : else_",
-        f" *   cond   {_operand('bool', workload.cond_shape)}; any nonzero byte is true",
-        f" *   then   {_operand(workload.dtype, workload.then_shape)}",
-        f" *   else_  {_operand(workload.dtype, workload.else_shape)}",
-        f" *   out    {_operand(workload.dtype, workload.out_shape)}",
-        *served,
-        " * out may be then or else_ itself, of as many elements; it overlaps no input otherwise.",
-        f" * Broadcast: {rule}. */",
-        f"te_select_status {record.c_function}(",
-        *(f"    {parameter}," for parameter in parameters[:-1]),
-        f"    {parameters[-1]});",
-        *(f"#define te_{name} {record.c_function}" for name in record.names),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _as_bits(dtype: str) -> str:
-    """The C type of integers, or an unsigned one of the same width."""
-    return f"{dtype}_t" if "int" in dtype else f"uint{element_type(dtype).bits}_t"
+    workload, stream = record.workload, manifest.kind.c_stream
+    dtype, name = workload.dtype, record.c_function
+    as_bits = f"{dtype}_t" if "int" in dtype else f"uint{workload.element.bits}_t"
+    element = _C_TYPES.get(dtype, as_bits)
+    sizes = "".join(f",\n    int64_t size_{dim}" for dim in workload.dim_names)
+    last = f",\n    {stream} stream" if stream else ""
+    served = "".join(f"{line}\n" for line in _served(manifest, workload.name))
+    defined = "".join(f"#define te_{other} {name}\n" for other in record.names)
+    return f"""\
+/* out = cond ? then : else_
+ *   cond   {_operand("bool", workload.cond_shape)}; any nonzero byte is true
+ *   then   {_operand(dtype, workload.then_shape)}
+ *   else_  {_operand(dtype, workload.else_shape)}
+ *   out    {_operand(dtype, workload.out_shape)}
+{served} * out may be then or else_ itself, of as many elements; it overlaps no input otherwise.
+ * Broadcast: {_RULES[workload.auto_broadcast].format(axis=workload.axis)}. */
+te_select_status {name}(
+    const uint8_t* cond,
+    const {element}* then,
+    const {element}* else_,
+    {element}* out{sizes}{last});
+{defined}"""
 
 
 def _operand(dtype: str, shape: Shape) -> str:

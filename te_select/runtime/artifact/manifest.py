@@ -4,12 +4,10 @@ The library holds it (`te_select.runtime.artifact.embedded`), and that is what `
 file ``NAME.json`` beside ``NAME.so`` says the same to people and to other tools.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from te_select import kinds
@@ -18,7 +16,7 @@ from te_select.kinds import Kind
 from te_select.operator import family
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.fields import EACH, LINE, Choice, Component, check
+from te_select.runtime.artifact.fields import Choice, Component, Line, read
 
 FORMAT = 2
 
@@ -31,8 +29,8 @@ class KernelRecord:
     ----------
     workload
         What it computes; the exported symbol is ``workload.name``.
-    config, origin, why
-        As a `Choice` has them. Of several levels, the choice for the best.
+    best
+        The choice for it; of several levels, for the best.
     levels
         The choice for each level but the best, by its name, if the library has several.
     c_function
@@ -42,17 +40,10 @@ class KernelRecord:
     """
 
     workload: Workload
-    config: Mapping[str, Any]
-    origin: str = "default"
-    why: str = ""
+    best: Choice
     levels: Mapping[str, Choice] = field(default_factory=dict)
     c_function: str = ""
     names: tuple[str, ...] = ()
-
-    @property
-    def best(self) -> Choice:
-        """The choice for the best level."""
-        return Choice(self.config, self.origin, self.why)
 
     def at(self, level: str) -> Choice:
         """The choice for one of the library's levels."""
@@ -72,6 +63,20 @@ class KernelRecord:
             **self.best.to_json(),
             **({"levels": levels} if levels else {}),
         }
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> "KernelRecord":
+        """Read what `to_json` wrote, in either form."""
+        workload = read(Workload, item.get("workload"), "workload")
+        names = read(tuple[Line, ...], item.get("names", []), "names")
+        if odd := [name for name in names if not is_c_name(name)]:
+            raise ValueError(f"names holds {odd[0]!r}, expected identifiers")
+        best = before = Choice.parse(item)
+        levels = {}
+        said = read(Mapping[str, Mapping[str, Any]], item.get("levels", {}), "levels")
+        for level, changed in said.items():
+            before = levels[level] = Choice.parse(changed, before)
+        return cls(workload, best, levels, c_name(workload) if "c_function" in item else "", names)
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ class NodeRecord:
     symbol: str | None
 
     @classmethod
-    def of(cls, node: ModelNode, *, family_serves: bool = False) -> NodeRecord:
+    def of(cls, node: ModelNode, *, family_serves: bool = False) -> "NodeRecord":
         """Make the record of a node without a workload, which the family may serve, or with one."""
         of_family = family.FUNCTION if family_serves else None
         symbol = of_family if node.workload is None else node.workload.name
@@ -114,8 +119,8 @@ class ModelRecord:
         How many of its nodes the library was asked for.
     """
 
-    name: str
-    sha256: str
+    name: Line
+    sha256: Line
     nodes: int
 
 
@@ -143,7 +148,7 @@ class Manifest:
 
     kernels: tuple[KernelRecord, ...]
     target: Mapping[str, Any]
-    versions: Mapping[str, str]
+    versions: Mapping[str, Line]
     nodes: tuple[NodeRecord, ...] = ()
     components: tuple[Component, ...] = ()
     models: tuple[ModelRecord, ...] = ()
@@ -160,14 +165,14 @@ class Manifest:
 
     def to_json(self, sha256: str, *, short: bool = False) -> dict[str, Any]:
         """The manifest of a library with this digest, as JSON types; see `KernelRecord.to_json`."""
-        listed = {name: [asdict(each) for each in getattr(self, name)] for name in _RECORDS}
+        lists = {"components": self.components, "models": self.models, "nodes": self.nodes}
         return {
             "sha256": sha256,
             "format": FORMAT,
             "kernels": [record.to_json(short=short) for record in self.kernels],
             "target": dict(self.target),
             "versions": dict(self.versions),
-            **{name: records for name, records in listed.items() if records},
+            **{name: [asdict(each) for each in found] for name, found in lists.items() if found},
         }
 
     def to_text(self, sha256: str) -> bytes:
@@ -183,15 +188,6 @@ def c_name(workload: Workload) -> str:
 def is_c_name(name: str) -> bool:
     """Whether ``te_`` and this is a name in C that no kernel and no type of the header has."""
     return re.fullmatch(r"(?!select)[a-z_]\w*", name, re.ASCII | re.IGNORECASE) is not None
-
-
-def is_manifest(text: bytes) -> bool:
-    """Whether a text is a manifest, be what it says damaged or of another version."""
-    try:
-        data = json.loads(text)
-    except caught(ValueError, RecursionError):
-        return False
-    return isinstance(data, dict) and {"format", "kernels", "target", "sha256"} <= data.keys()
 
 
 def parse(text: bytes, place: str) -> tuple[Manifest, str]:
@@ -218,66 +214,32 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
         data = json.loads(text)
     except caught(ValueError, RecursionError) as error:
         raise ArtifactError(f"{place} is not JSON ({error}); export it again") from error
-    found = data.get("format") if isinstance(data, dict) else None
-    if type(found) is not int or found != FORMAT:
+    form = data.get("format") if isinstance(data, dict) else None
+    if type(form) is not int or form != FORMAT:
         raise ArtifactError(
-            f"{place} has format {found!r}; this te_select reads format {FORMAT}: export it "
+            f"{place} has format {form!r}; this te_select reads format {FORMAT}: export it "
             "again, or use the version that wrote it"
         )
     try:
-        check(data, _FORM, "it")
-        target = data["target"]
-        for name, form in kinds.kind(target["kind"]).requirements.items():
-            check(target, {name: LINE if form is str else [LINE]}, "target")
-        levels = tuple(target.get("levels", ()))
+        found: Manifest = read(Manifest, data, "it")
+        target = read(_Target, found.target, "target")
+        for name, kind in kinds.kind(target.kind).requirements.items():
+            read(Line if kind is str else tuple[Line, ...], found.target.get(name), name)
+        levels = list(target.levels)
         if len(levels) == 1:  # a library of one level has no such field
-            raise ValueError(f"levels is {list(levels)}, expected two or more")
-        kernels = tuple(_parse_kernel(item, levels) for item in data["kernels"])
-        records: dict[str, Any] = {
-            name: tuple(
-                record(**{each.name: item[each.name] for each in fields(record)})
-                for item in data.get(name, ())
-            )
-            for name, (record, _) in _RECORDS.items()
-        }
+            raise ValueError(f"levels is {levels}, expected two or more")
+        for names in (list(kernel.levels) for kernel in found.kernels):
+            if names != levels[:-1]:
+                raise ValueError(f"a kernel has the levels {names}, expected {levels[:-1]}")
+        return found, read(str, data.get("sha256"), "sha256")
     except caught(ValueError, TypeError, SelectError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
-    return Manifest(kernels, target, data["versions"], **records), data["sha256"]
 
 
-_CHOICE = {"config": dict, "origin": str, "why": str}
-_LEVEL = {**{f"{name}?": form for name, form in _CHOICE.items()}, "changes?": dict}
-_KERNEL = {
-    "workload": dict,
-    **_CHOICE,
-    "levels?": {EACH: _LEVEL},
-    "c_function?": str,
-    "names?": [LINE],
-}
-_TEXTS = dict.fromkeys(("place", "name", "op", "status", "reason"), str)
-_RECORDS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "components": (Component, dict.fromkeys(("name", "version", "part", "license"), LINE)),
-    "models": (ModelRecord, {"name": LINE, "sha256": LINE, "nodes": int}),
-    "nodes": (NodeRecord, {**_TEXTS, "symbol": object}),
-}
-_FORM = {
-    "target": {"name": LINE, "kind": str, "levels?": {EACH: [LINE]}},
-    "versions": {EACH: LINE},
-    "kernels": [_KERNEL],
-    "sha256": str,
-    **{f"{name}?": [form] for name, (_, form) in _RECORDS.items()},
-}
+@dataclass(frozen=True)
+class _Target:
+    """What a manifest says of every target; a kind of machine has requirements besides."""
 
-
-def _parse_kernel(item: Mapping[str, Any], of_library: tuple[str, ...]) -> KernelRecord:
-    workload, names = Workload.from_json(item["workload"]), tuple(item.get("names", ()))
-    if odd := [name for name in names if not is_c_name(name)]:
-        raise ValueError(f"names holds {odd[0]!r}, expected identifiers")
-    best = before = Choice.parse(item)
-    levels = {}
-    for name, said in item.get("levels", {}).items():
-        before = levels[name] = Choice.parse(said, before)
-    if tuple(levels) != of_library[:-1]:
-        raise ValueError(f"a kernel has the levels {[*levels]}, expected {list(of_library[:-1])}")
-    c_function = c_name(workload) if "c_function" in item else ""
-    return KernelRecord(workload, **vars(best), levels=levels, c_function=c_function, names=names)
+    name: Line
+    kind: str
+    levels: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)

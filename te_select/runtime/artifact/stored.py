@@ -8,18 +8,26 @@ people and other tools. ``NAME.h`` declares the plain C functions. ``NAME.a`` ho
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import atomic, embedded, files, header
-from te_select.runtime.artifact.manifest import Manifest, is_manifest
+from te_select.runtime.artifact.manifest import Manifest
 
 # The name of the object file in a static library.
 MEMBER = "te_select.o"
 # The endings of a static library for C, and of an object file for TVM.
 ARCHIVE, OBJECT = ".a", ".o"
+# By the ending of a file beside a library: what it is, and what matches one of an export.
+_BESIDE = {
+    ".json": ("manifest", rb'\{\s*"sha256":.*"kernels":'),
+    ".h": ("header", re.escape(header.MARK)),
+    ARCHIVE: ("static library", rb"!<arch>\n.*" + re.escape(f"{MEMBER}/ ".encode())),
+    OBJECT: ("object file", rb"\x7fELF.*" + embedded.OWNER),
+}
 
 
 @dataclass(frozen=True)
@@ -148,17 +156,14 @@ def write_all(libraries: Mapping[Path, Stored]) -> None:
     on it, those before it are new.
     """
     wanted: dict[Path, bytes] = {}
-    unfit: list[Path] = []
     for path, stored in libraries.items():
-        static = {path.with_suffix(end): stored.static.get(end) for end in (ARCHIVE, OBJECT)}
-        beside = {**_derived(stored, path), **static}
-        fit = {other: data for other, data in beside.items() if data is not None}
-        check_path(path, [other.suffix for other in fit])
-        wanted |= {path: stored.image, **fit}
-        unfit += beside.keys() - fit.keys()
+        beside = {**_derived(stored), **stored.static}
+        check_path(path, beside)
+        wanted |= {path: stored.image}
+        wanted |= {path.with_suffix(ending): data for ending, data in beside.items()}
     atomic.replace_all(wanted)
-    for other in unfit:
-        if files.is_there(other) and _is_ours(other):
+    for other in {path.with_suffix(ending) for path in libraries for ending in _BESIDE}:
+        if other not in wanted and _is_ours(other):
             atomic.remove(other)  # of an earlier export: it would not fit
 
 
@@ -179,24 +184,23 @@ def write_beside(stored: Stored, path: str | os.PathLike[str]) -> tuple[list[str
         no export wrote them, or they cannot be written.
     """
     written, left = [], []
-    for beside, data in _derived(stored, files.library_path(path)).items():
+    for ending, data in _derived(stored).items():
+        beside = files.library_path(path).with_suffix(ending)
         try:
-            if data is not None:
-                _check_replaceable(beside)
-                if files.is_missing(beside) or files.read(beside) != data:
-                    atomic.replace(beside, data)
-                    written.append(beside.name)
+            _check_replaceable(beside)
+            if files.is_missing(beside) or files.read(beside) != data:
+                atomic.replace(beside, data)
+                written.append(beside.name)
         except ArtifactError as error:
             left.append(str(error))
     return written, left
 
 
-def _derived(stored: Stored, path: Path) -> dict[Path, bytes | None]:
-    """The files beside a library that follow from its manifest; None for one that it has not."""
-    return {
-        path.with_suffix(".json"): stored.manifest.to_text(stored.sha256),
-        path.with_suffix(".h"): header.text(stored.manifest),
-    }
+def _derived(stored: Stored) -> dict[str, bytes]:
+    """The files beside a library that follow from its manifest, by their endings."""
+    declared = header.text(stored.manifest)
+    found = {".json": stored.manifest.to_text(stored.sha256)}
+    return found if declared is None else {**found, ".h": declared}
 
 
 def _check_replaceable(path: Path) -> None:
@@ -211,19 +215,8 @@ def _check_replaceable(path: Path) -> None:
 
 def _is_ours(path: Path) -> bool:
     """Whether a file beside a library was written by an export, and may be replaced."""
-    what, recognized = _BESIDE[path.suffix]
+    what, pattern = _BESIDE[path.suffix]
     try:
-        return recognized(files.read(path, f"a {what}"))
+        return re.match(pattern, files.read(path, f"a {what}"), re.DOTALL) is not None
     except ArtifactError:
         return False
-
-
-_BESIDE: dict[str, tuple[str, Callable[[bytes], bool]]] = {
-    ".json": ("manifest", is_manifest),
-    ".h": ("header", header.is_header),
-    ARCHIVE: (
-        "static library",
-        lambda data: data.startswith(b"!<arch>\n") and f"{MEMBER}/ ".encode() in data,
-    ),
-    OBJECT: ("object file", lambda data: data.startswith(b"\x7fELF") and embedded.OWNER in data),
-}

@@ -41,7 +41,7 @@ def test_only_what_differs_is_said():
 
 @pytest.mark.parametrize("item", [{"config": 3}, {"changes": 3}, {"origin": None}, {"why": 1}])
 def test_field_of_another_type_is_refused(item):
-    kernel = KernelRecord(Workload((4,), (4,), ()), {}, levels={"v2": BEST}).to_json()
+    kernel = KernelRecord(Workload((4,), (4,), ()), BEST, {"v2": BEST}).to_json()
     kernel["levels"]["v2"] |= item
     target = {"name": "v2,v3", **HERE, "cpu_features": [], "levels": {"v2": [], "v3": []}}
     data = Manifest((), target, {}).to_json("0" * 64) | {"kernels": [kernel]}
@@ -50,8 +50,8 @@ def test_field_of_another_type_is_refused(item):
 
 
 def test_short_manifest_says_what_the_full_one_says():
-    levels = {"v2": Choice({"lanes": 4, "leaf": 0}), "v3": Choice({"lanes": 8, "leaf": 0})}
-    record = KernelRecord(Workload((4,), (4,), ()), *vars(BEST).values(), levels=levels)
+    levels = {f"v{n}": Choice({"lanes": 2**n, "leaf": 0}, "default", "") for n in (2, 3)}
+    record = KernelRecord(Workload((4,), (4,), ()), BEST, levels)
     target = {
         "name": "v2,v3,v4",
         **HERE,

@@ -6,12 +6,13 @@ import pytest
 
 from te_select.errors import ArtifactError
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.manifest import KernelRecord, Manifest, is_manifest, parse
+from te_select.runtime.artifact.fields import Choice
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest, parse
 
 W = Workload((8, "n"), (8, "n"), (), "bfloat16")
-RECORD = KernelRecord(W, {"lanes": 8, "rows": True}, "tuned:znver5/w2_8cte", "it was tuned")
+TUNED = Choice({"lanes": 8, "rows": True}, "tuned:znver5/w2_8cte", "it was tuned")
 MANIFEST = Manifest(
-    (RECORD, KernelRecord(Workload((), (), ()), {})),
+    (KernelRecord(W, TUNED), KernelRecord(Workload((), (), ()), Choice({}, "default", ""))),
     {"name": "znver5", "kind": "cpu", "architecture": "x86_64", "cpu_features": ["avx2", "fma"]},
     {"te_select": "1", "llvm": "20"},
 )
@@ -61,10 +62,3 @@ def test_kernel_that_lacks_a_field_is_refused(field):
     del data["kernels"][0][field]
     with pytest.raises(ArtifactError, match=f"{field} is None, expected"):
         parse(json.dumps(data).encode(), "x.json")
-
-
-def test_file_of_others_is_no_manifest():
-    assert is_manifest(MANIFEST.to_text(DIGEST))
-    assert is_manifest(changed(format=99, kernels=[]))
-    for text in (b"", b"{", b"[]", b"3", b'{"name": "package"}', b"[" * 100_000, b"\xff"):
-        assert not is_manifest(text)

@@ -116,7 +116,9 @@ def test_permissions_follow_the_umask(pair, tmp_path):
     assert stat.S_IMODE(path.with_suffix(".json").stat().st_mode) == 0o640
 
 
-@pytest.mark.parametrize("text", ["", '{"name": "my-package"}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "3", '{"name": "my-package"}', "[" * 100_000, "\xff", '{"sha256": 3}']
+)
 def test_file_that_is_no_manifest_is_not_replaced(pair, tmp_path, text):
     beside = tmp_path / "package.json"
     beside.write_text(text, encoding="latin-1")
@@ -124,6 +126,8 @@ def test_file_that_is_no_manifest_is_not_replaced(pair, tmp_path, text):
         loading.load(pair[0]).export(tmp_path / "package.so")
     assert beside.read_text(encoding="latin-1") == text
     assert not (tmp_path / "package.so").exists()
+    beside.write_text('{"sha256": "", "format": 99, "kernels": []}')  # of another version
+    loading.load(pair[0]).export(tmp_path / "package.so")
 
 
 @pytest.mark.parametrize(("length", "fits"), [(250, True), (251, False), (252, False)])
