@@ -13,6 +13,7 @@ from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
 from te_select.runtime import c
 from te_select.runtime.artifact import embedded
+from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 
 _RUNTIME = c.FOLDER
@@ -52,7 +53,7 @@ def compile_driver(
         The program.
     """
     manifest = Manifest(
-        tuple(KernelRecord(entry.workload, {}) for entry in entries),
+        tuple(KernelRecord(entry.workload, Choice({}, "default", "")) for entry in entries),
         {"name": "x86-64", "kind": "cpu", "cpu_features": []},
         {},
     )

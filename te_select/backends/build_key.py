@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import te_select
+from te_select import version
 from te_select.backends.programs import c_compiler
 from te_select.errors import ToolchainError
-from te_select.runtime.artifact import cache, packages
+from te_select.runtime.artifact import cache
 from te_select.runtime.call.cpu import features
 
 _PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
@@ -54,7 +55,7 @@ def digest(*facts: str | bytes) -> str:
 def _of_what_builds(_wanted_compiler: str, _path: str) -> hashlib._Hash:
     found = hashlib.sha256()
     for fact in (
-        *(f"{name} {packages.version(name)}" for name in _PACKAGES),
+        *(f"{name} {version.installed(name)}" for name in _PACKAGES),
         _compiler(),
         platform.machine(),
         features.cpu_name(),

@@ -27,15 +27,15 @@ def info_command(show_all: All = False, as_json: Json = False) -> None:
     Example: te-select cache info --json
     """
     found = cache.entries()
-    listed = found if show_all or as_json else found[:_SHOWN]
+    listed = list(found.items())[: None if show_all or as_json else _SHOWN]
     document = {
         "folder": cache.folder(),
-        "bytes": sum(entry.size for entry in found),
+        "bytes": sum(about.st_size for about in found.values()),
         "limit": cache.limit(),
         "problem": cache.problem(),
         "entries": [
-            {"name": entry.path.name, "bytes": entry.size, "used": _time(entry.used)}
-            for entry in listed
+            {"name": path.name, "bytes": about.st_size, "used": _time(about.st_mtime)}
+            for path, about in listed
         ],
     }
     show(document, as_json)
@@ -50,7 +50,7 @@ def clear_command(as_json: Json = False) -> None:
     Example: te-select cache clear
     """
     removed = cache.clear()
-    size = sum(entry.size for entry in removed)
+    size = sum(about.st_size for about in removed.values())
     show({"folder": cache.folder(), "removed": len(removed), "bytes": size}, as_json)
 
 

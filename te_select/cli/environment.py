@@ -7,10 +7,9 @@ import os
 import platform
 from typing import Any
 
-from te_select import kinds, variables
+from te_select import kinds, variables, version
 from te_select.cli.console import show
 from te_select.cli.flags import Json
-from te_select.runtime.artifact import packages
 
 _PACKAGES = {
     "te_select": ("te-select", "te-select-runtime"),
@@ -36,7 +35,7 @@ def environment() -> dict[str, Any]:
         every kind of machine: ``cpu``, ``caches``, ``profile``, ``toolchains`` and ``gpus``.
         Missing things are None.
     """
-    versions = {name: packages.version(*named) for name, named in _PACKAGES.items()}
+    versions = {name: version.installed(*named) for name, named in _PACKAGES.items()}
     found: dict[str, Any] = {
         "versions": {"python": platform.python_version(), **versions},
         "variables": {name: os.environ.get(name) for name in _VARIABLES},

@@ -26,12 +26,12 @@ from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.compiler.scheduling import TuningLogs, checked, schedule
 from te_select.errors import ArgumentError, TargetError
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact import packages, scratch
+from te_select.runtime.artifact import scratch
 from te_select.runtime.artifact.fields import Component
 from te_select.runtime.artifact.manifest import Manifest, ModelRecord, NodeRecord
 from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
-from te_select.version import __version__
+from te_select.version import __version__, installed
 
 _builds = itertools.count()
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
@@ -152,7 +152,7 @@ def versions() -> dict[str, str]:
         "te_select": __version__,
         "te_select_sources": build_key.of_sources(),
         "tvm": tvm.__version__,
-        "tvm_ffi": packages.version("apache-tvm-ffi") or "not installed",
+        "tvm_ffi": installed("apache-tvm-ffi") or "not installed",
         "python": platform.python_version(),
     }
 

@@ -125,7 +125,7 @@ def _records(tuning_logs: Any) -> list[str | bytes]:
 def _newest(name: str, workload: Workload) -> Kernel | None:
     """The kernel of the same call that was built last, with whatever compiler, and can run here."""
     call = name.rpartition("-")[0]
-    names = (entry.path.name for entry in cache.entries())
+    names = (path.name for path in cache.entries())
     same = (each for each in names if each.rpartition("-")[0] == call)
     found = (_from_cache(each, workload, damaged=False) for each in same)
     return next((kernel for kernel in found if kernel is not None), None)

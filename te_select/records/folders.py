@@ -7,7 +7,7 @@ from pathlib import Path
 
 from te_select.errors import ArtifactError, TuningError, caught, suppress
 from te_select.operator.broadcast import shown
-from te_select.runtime.artifact import files, user_folders
+from te_select.runtime.artifact import files
 
 # The records that the package brings.
 SHIPPED = Path(__file__).parents[1] / "tuning_logs"
@@ -24,7 +24,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 def user_folder() -> Path:
     """The folder of the user's own records."""
-    return user_folders.data().joinpath("tuning_logs")
+    return files.user_folder("XDG_DATA_HOME", "~/.local/share").joinpath("tuning_logs")
 
 
 def default_folders(within: str = "") -> list[Path]:

@@ -97,11 +97,11 @@ def test_entry_that_others_see_late_is_built_again(folder):
 def test_another_process_finds_it_and_needs_no_tvm(folder, tmp_path):
     assert selects(te_select.compile(W))
     own = f"te_select-{W.name}_"  # beside it may lie the host half
-    (entry,) = (each for each in cache.entries() if each.path.name.startswith(own))
+    (entry,) = (each for each in cache.entries() if each.name.startswith(own))
     said = python(AGAIN, tmp_path / "exported.so", PYTHONPATH=path_of_python())
     has_tvm, out, path, origin, lines, same = json.loads(said)
     assert (has_tvm, out, same) == (False, EXPECTED.tolist(), True)
-    assert (path, origin) == (str(entry.path), te_select.compile(W).origin)
+    assert (path, origin) == (str(entry), te_select.compile(W).origin)
     assert lines > 20
 
 
@@ -130,7 +130,7 @@ def logs(tmp_path):
 def test_a_cached_kernel_outlives_the_compiler(monkeypatch, tmp_path):
     for target in ("native", "x86-64-v2"):
         te_select.compile(W, target)
-    there = {entry.path for entry in cache.entries()}
+    there = cache.entries().keys()
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     found = te_select.compile(W)
@@ -139,7 +139,7 @@ def test_a_cached_kernel_outlives_the_compiler(monkeypatch, tmp_path):
     for other in ({"config": {"piece": 64}}, {"tuning_logs": False}, {"target": "x86-64"}):
         with pytest.raises(ToolchainError):
             te_select.compile(W, **other)
-    assert {entry.path for entry in cache.entries()} == there
+    assert cache.entries().keys() == there
 
 
 def test_everything_that_is_asked_for_is_in_the_key(logs):
@@ -191,9 +191,9 @@ def test_what_builds_is_in_the_key(monkeypatch, tmp_path):
     monkeypatch.setattr(build_key.features, "cpu_name", lambda: "another")
     found.append(fresh())
     for package in build_key._PACKAGES:
-        versions = build_key.packages.version
+        versions = build_key.version.installed
         monkeypatch.setattr(
-            build_key.packages, "version", lambda p, q=package, v=versions: "9" if p == q else v(p)
+            build_key.version, "installed", lambda p, q=package, v=versions: "9" if p == q else v(p)
         )
         found.append(fresh())
     sources = build_key._sources()
@@ -210,11 +210,11 @@ def test_what_builds_is_in_the_key(monkeypatch, tmp_path):
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "another"])
 def test_a_damaged_entry_is_built_again(builds, folder, damage):
     te_select.compile(W)
-    (found,) = (each for each in cache.entries() if f"-{W.name}_" in each.path.name)
-    image = found.path.read_bytes()
+    (found,) = (each for each in cache.entries() if f"-{W.name}_" in each.name)
+    image = found.read_bytes()
     half = len(image) // 2
     other = te_select.Workload((3,), (3,), ())
-    found.path.write_bytes(
+    found.write_bytes(
         {
             "cut": image[:half],
             "flipped": image[:half] + bytes([image[half] ^ 1]) + image[half + 1 :],
@@ -225,8 +225,8 @@ def test_a_damaged_entry_is_built_again(builds, folder, damage):
     builds.clear()
     assert selects(te_select.compile(W))
     assert len(builds) == 1
-    assert found.path.read_bytes() == image
-    assert te_select.compile(W).path == found.path
+    assert found.read_bytes() == image
+    assert te_select.compile(W).path == found
 
 
 def test_records_that_come_during_a_build_are_seen_as_new(monkeypatch, logs):
@@ -239,7 +239,7 @@ def test_records_that_come_during_a_build_are_seen_as_new(monkeypatch, logs):
 
     monkeypatch.setattr(build, "kernel", slow)
     te_select.compile(W, tuning_logs=logs)
-    assert cache.entries() == []
+    assert cache.entries() == {}
 
 
 def test_errors_are_the_same_when_there_is_an_entry(tmp_path):
@@ -264,9 +264,7 @@ def test_a_workload_of_long_names_is_kept():
     with warnings.catch_warnings(record=True) as caught:
         made = te_select.compile(workload, tuning_logs=False)
     assert (made.workload, caught) == (workload, [])
-    assert [each.path for each in cache.entries()] == [
-        te_select.compile(workload, tuning_logs=False).path
-    ]
+    assert [*cache.entries()] == [te_select.compile(workload, tuning_logs=False).path]
 
 
 def test_user_without_a_home_has_a_temporary_cache(tmp_path):

@@ -248,8 +248,8 @@ def _build_here(parts: list[str]) -> bytes:
 
 def _newest(part: str, why: Exception) -> bytes:
     """The newest entry that holds a part and fits; ``why`` there is none to build."""
-    for entry in cache.entries():
-        name = entry.path.name
+    for path in cache.entries():
+        name = path.name
         if key.holds(name, part) and (image := _from_entry(name, [part], damaged=False)):
             return image
     raise why

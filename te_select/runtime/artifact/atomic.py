@@ -10,9 +10,6 @@ from pathlib import Path
 from te_select.errors import ArtifactError, caught, suppress
 from te_select.runtime.artifact import files, scratch
 
-_EXECUTABLE, _ORDINARY = 0o777, 0o666  # permissions before the umask
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-
 
 def replace(path: Path, data: bytes) -> None:
     """Write a file as `replace_all` does."""
@@ -36,7 +33,6 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
         rename over a file, which is immutable or on which something is mounted, those before it
         are.
     """
-    folders: dict[Path, Path] = {}  # of temporary files, by what they lie in
     with contextlib.ExitStack() as stack:
         written: list[tuple[Path, Path]] = []
         for path, data in contents.items():
@@ -44,17 +40,15 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
                 _check_replaceable(path)
                 if not files.is_folder(path.parent):
                     path.parent.mkdir(parents=True, exist_ok=True)
-                if path.parent not in folders:
-                    folders[path.parent] = scratch.make_within(path.parent)
-                    stack.callback(scratch.remove, folders[path.parent])
-                name = folders[path.parent].joinpath(str(len(written)))
-                executable = path.suffix == ".so"
-                _write(name, data, mode or (_EXECUTABLE if executable else _ORDINARY))
-                written.append((name, path))
+                folder = scratch.make_within(path.parent)
+                stack.callback(scratch.remove, folder)
+                usual = 0o777 if path.suffix == ".so" else 0o666
+                _write(folder / "new", data, mode or usual)
+                written.append((folder / "new", path))
         for name, path in written:
             with _explained(path):
                 name.replace(path)
-        for folder in folders:
+        for folder in {path.parent for path in contents}:
             with suppress(OSError):  # the files are there; some systems sync no folders
                 sync_folder(folder)
 
@@ -67,9 +61,8 @@ def check_folder(path: Path) -> None:
     ArtifactError
         If it cannot, or a folder is there.
     """
-    if files.is_folder(path):
-        raise ArtifactError(f"{path} cannot be written: it is a folder")
     with _explained(path):
+        _check_replaceable(path)
         found = next(each for each in path.absolute().parents if not files.is_missing(each))
         scratch.remove(scratch.make_within(found))
 
@@ -97,18 +90,17 @@ def sync_folder(folder: Path) -> None:
 
 def _write(name: Path, data: bytes, mode: int) -> None:
     """Write a new file, and bring it to the disk."""
-    handle = os.open(name, _NEW, mode)
-    with os.fdopen(handle, "wb") as file:
+    with open(name, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
         file.write(data)
         file.flush()
-        os.fsync(handle)
+        os.fsync(file.fileno())
 
 
 def _check_replaceable(path: Path) -> None:
     """Find out what a rename would refuse, while nothing has been renamed."""
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(path.lstat().st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
 
 
 @contextlib.contextmanager

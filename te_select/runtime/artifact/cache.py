@@ -11,50 +11,30 @@ import os
 import re
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from te_select.errors import ArtifactError, caught, suppress, warn
-from te_select.runtime.artifact import atomic, files, scratch, user_folders
+from te_select.runtime.artifact import atomic, files, scratch
 
 FOLDER, SIZE = "TE_SELECT_CACHE_DIR", "TE_SELECT_CACHE_SIZE"
 DEFAULT_MIB = 512  # a family takes 4 MiB
-_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 DIGITS = 24  # of a digest; 96 bits
 _NAME = re.compile(rf"te_select-\w+-[0-9a-f]{{{DIGITS}}}\.so", re.ASCII)  # as `name_of` makes it
 _Used = TypeVar("_Used")
-_ADVICE = f"set {FOLDER} to a folder that you may write"
 
 
 class CacheError(ArtifactError):
     """The cache cannot be used."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One file of the cache.
-
-    Parameters
-    ----------
-    path
-        The file.
-    size
-        Its bytes.
-    used
-        When it was last used, in seconds since 1970.
-    """
-
-    path: Path
-    size: int
-    used: float
-
-
 def folder() -> Path:
     """Where the cache lies: ``TE_SELECT_CACHE_DIR``, else in the user's cache folder."""
     wanted = os.environ.get(FOLDER)
     try:
-        return Path(wanted).expanduser().absolute() if wanted else user_folders.cache()
+        if wanted:
+            return Path(wanted).expanduser().absolute()
+        return files.user_folder("XDG_CACHE_HOME", "~/.cache")
     except caught(RuntimeError) as error:
         what = f"{FOLDER} is {wanted!r}" if wanted else "there is no cache folder"
         raise CacheError(f"{what}: {error}; expected a folder") from error
@@ -68,9 +48,7 @@ def limit() -> int:
     CacheError
         If that is not a whole number.
     """
-    text = os.environ.get(SIZE, "").strip()
-    if not text:
-        return DEFAULT_MIB << 20
+    text = os.environ.get(SIZE, "").strip() or str(DEFAULT_MIB)
     if not (text.isascii() and text.isdigit()):
         raise CacheError(f"{SIZE} is {text!r}; expected a whole number of MiB")
     return int(text) << 20
@@ -92,7 +70,7 @@ def read(name: str) -> bytes | None:
     Returns
     -------
     bytes or None
-        What the file holds. Whoever uses it checks it, and calls `discard` if it is damaged.
+        What the file holds. Whoever uses it checks it.
     """
     try:
         path = folder().joinpath(name)
@@ -115,7 +93,8 @@ def taken(name: str, use: Callable[[bytes], _Used], *, damaged: bool = True) -> 
         return None if data is None else use(data)
     except ArtifactError:
         if damaged:
-            discard(name)
+            with suppress(OSError):
+                folder().joinpath(name).unlink()
         return None
 
 
@@ -144,7 +123,8 @@ def write(name: str, data: bytes) -> Path:
     except CacheError:
         raise
     except caught(OSError, ArtifactError) as error:
-        raise CacheError(f"{where} cannot be used: {error}; {_ADVICE}") from error
+        advice = f"set {FOLDER} to a folder that you may write"
+        raise CacheError(f"{where} cannot be used: {error}; {advice}") from error
     return where.joinpath(name)
 
 
@@ -156,55 +136,47 @@ def keep(name: str, data: bytes) -> None:
         warn(f"te_select cannot keep what it has built: {error}", once="cache")
 
 
-def discard(name: str) -> None:
-    """Remove an entry, which is damaged."""
-    with suppress(OSError):
-        folder().joinpath(name).unlink()
-
-
 def problem() -> str:
     """Why the cache is not used, in one line; empty if it is."""
     try:
         limit()
         _check(folder())
-    except caught(FileNotFoundError):
-        return ""  # it is made when it is needed
     except caught(OSError, CacheError) as error:
-        return str(error)
+        is_there = not isinstance(error, FileNotFoundError)  # else it is made when it is needed
+        return str(error) if is_there else ""
     return ""
 
 
-def entries() -> list[Entry]:
-    """The entries, the most recently used first."""
-    found = []
+def entries() -> dict[Path, os.stat_result]:
+    """The files of the entries and what the system says of them, the most recently used first."""
+    found = {}
     with suppress(OSError):
         for path in folder().iterdir():
             if _NAME.fullmatch(path.name):
                 with suppress(OSError):
                     about = path.lstat()
                     if stat.S_ISREG(about.st_mode):
-                        found.append(Entry(path, about.st_size, about.st_mtime))
-    return sorted(found, key=lambda entry: (-entry.used, entry.path.name))
+                        found[path] = about
+    return dict(sorted(found.items(), key=lambda each: (-each[1].st_mtime, each[0].name)))
 
 
-def clear() -> list[Entry]:
+def clear() -> dict[Path, os.stat_result]:
     """Remove all entries, and what was left of writing some.
 
     Returns
     -------
-    list[Entry]
-        What was removed.
+    dict
+        What was removed, as `entries` lists it.
 
     Raises
     ------
     CacheError
         If one cannot be removed.
     """
-    removed = []
+    removed = entries()
     try:
-        for entry in entries():
-            entry.path.unlink(missing_ok=True)
-            removed.append(entry)
+        for path in removed:
+            path.unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             scratch.remove(scratch.make_within(folder()))
     except caught(OSError) as error:
@@ -213,7 +185,7 @@ def clear() -> list[Entry]:
 
 
 def _is_mine(found: os.stat_result) -> bool:
-    return found.st_uid in (os.geteuid(), 0) and not found.st_mode & _OTHERS_MAY_WRITE
+    return found.st_uid in (os.geteuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _check(where: Path) -> None:
@@ -231,8 +203,8 @@ def _check(where: Path) -> None:
 def _shrink(room: int) -> None:
     """Remove the least recently used entries, until the others take no more than ``room``."""
     total = 0
-    for entry in entries():
-        total += entry.size
+    for path, about in entries().items():
+        total += about.st_size
         if total > room:
             with suppress(OSError):
-                entry.path.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)

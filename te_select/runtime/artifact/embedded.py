@@ -17,29 +17,21 @@ OWNER = b"te-select\0"
 NOTE_TYPE = 1
 _UNSEALED = "0" * 64
 _DIGEST_AT = len('{"sha256": "')
-_NOTE = re.compile(  # sizes of owner and text, type, and owner, padded to four bytes
-    struct.pack("<I", len(OWNER)) + rb"(.{4})" + struct.pack("<I", NOTE_TYPE) + OWNER + rb"\0\0",
-    re.DOTALL,
-)
 _IDENTITY = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 
 
 def assembly(manifest: Manifest) -> str:
     """Assembly of the note that holds a manifest, and of a symbol for where its text begins."""
     text = _unsealed(manifest)
-    padded = text + b" " * (-len(text) % 4)
+    text += b" " * (-len(text) % 4)
     return f"""\
 .section .note.te_select,"a",%note
 .balign 4
-.long {len(OWNER)}
-.long {len(padded)}
-.long {NOTE_TYPE}
-.byte {",".join(map(str, OWNER))}
-.balign 4
+.byte {",".join(map(str, _head(struct.pack("<I", len(text)))))}
 .globl te_select_manifest_text
 .hidden te_select_manifest_text
 te_select_manifest_text:
-.byte {",".join(map(str, padded))}
+.byte {",".join(map(str, text))}
 .section .note.GNU-stack,"",%progbits
 """
 
@@ -52,11 +44,12 @@ def seal(image: bytes) -> bytes:
     ArtifactError
         If it holds no manifest.
     """
-    return _with_digest(image, _place(image, "the linked library")[0])[0]
+    at = _place(image, "the linked library")[0] + _DIGEST_AT
+    return image[:at] + _digest(image, at).encode() + image[at + len(_UNSEALED) :]
 
 
-def replace(image: bytes, manifest: Manifest) -> tuple[bytes, str]:
-    """The same code with another manifest, which must not be longer than the old one; its digest.
+def replace(image: bytes, manifest: Manifest) -> bytes:
+    """The same code with another manifest, which must not be longer than the old one.
 
     Raises
     ------
@@ -67,7 +60,7 @@ def replace(image: bytes, manifest: Manifest) -> tuple[bytes, str]:
     text = _unsealed(manifest)
     if len(text) > size:
         raise ArtifactError("the library has no room for this manifest; export it again")
-    return _with_digest(image[:start] + text.ljust(size) + image[start + size :], start)
+    return seal(image[:start] + text.ljust(size) + image[start + size :])
 
 
 def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str]:
@@ -93,13 +86,14 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
         If the library or its manifest was changed or cut, or it holds no manifest.
     """
     start, size = _place(image, place)
-    digest = image[start + _DIGEST_AT : start + _DIGEST_AT + len(_UNSEALED)]
+    at = start + _DIGEST_AT
+    digest = image[at : at + len(_UNSEALED)]
     if check and digest == _UNSEALED.encode():
         raise ArtifactError(
             f"{place} has kernels that were linked into it as an object, as into a model of TVM: "
             "call it as what it is; expected a library as te_select.export makes it"
         )
-    if check and digest != _digest(image, start).encode():
+    if check and digest != _digest(image, at).encode():
         raise ArtifactError(
             f"{place} is not the library that was exported (the SHA-256 differs): it was changed "
             "or cut; export it again"
@@ -113,13 +107,13 @@ def _unsealed(manifest: Manifest) -> bytes:
     return text.replace(":", ": ", 1).encode()
 
 
-def _with_digest(image: bytes, start: int) -> tuple[bytes, str]:
-    at, digest = start + _DIGEST_AT, _digest(image, start)
-    return image[:at] + digest.encode() + image[at + len(_UNSEALED) :], digest
+def _head(size: bytes) -> bytes:
+    """What a note begins with: sizes of owner and text, type, and owner, padded to four bytes."""
+    return struct.pack("<I", len(OWNER)) + size + struct.pack("<I", NOTE_TYPE) + OWNER + b"\0\0"
 
 
-def _digest(image: bytes, start: int) -> str:
-    at = start + _DIGEST_AT
+def _digest(image: bytes, at: int) -> str:
+    """The digest that belongs at a place in the library."""
     whole = hashlib.sha256(memoryview(image)[:at])
     whole.update(_UNSEALED.encode())
     whole.update(memoryview(image)[at + len(_UNSEALED) :])
@@ -130,7 +124,7 @@ def _place(image: bytes, place: str) -> tuple[int, int]:
     """Where the text of the manifest begins, and how many bytes it has."""
     reason = "is no ELF file of 64 bits, as shared libraries are"
     if image.startswith(_IDENTITY):
-        found = _NOTE.search(image)
+        found = re.search(_head(rb"(.{4})"), image, re.DOTALL)
         size = int.from_bytes(found[1], "little") if found else 0
         if found and _DIGEST_AT + len(_UNSEALED) <= size <= len(image) - found.end():
             return found.end(), size

@@ -44,7 +44,7 @@ def read(form: Any, value: Any, name: str) -> Any:
     for each in fields(form):
         if each.name in value or each.default is each.default_factory is MISSING:
             found[each.name] = read(each.type, value.get(each.name), each.name)
-    return form(**found)
+    return kind(**found)
 
 
 @dataclass(frozen=True)

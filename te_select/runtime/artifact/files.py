@@ -77,32 +77,34 @@ def new_library_path(path: str | os.PathLike[str]) -> Path:
     return checked
 
 
+def user_folder(variable: str, by_default: str) -> Path:
+    """A folder of the user's, by the XDG base directory specification; RuntimeError if no home."""
+    root = Path(os.environ.get(variable, "").strip() or by_default)
+    return root.expanduser().joinpath("te-select")
+
+
 def is_folder(path: Path) -> bool:
     """Whether a folder is there; False if that cannot be found out, as with a name too long."""
     found = _status(path)
-    return found is not None and stat.S_ISDIR(found.st_mode)
+    return isinstance(found, os.stat_result) and stat.S_ISDIR(found.st_mode)
 
 
 def is_there(path: Path) -> bool:
     """Whether something is there; False if that cannot be found out: writing will say why."""
-    return _status(path) is not None
+    return isinstance(_status(path), os.stat_result)
 
 
 def is_missing(path: Path) -> bool:
     """Whether nothing is there; False if that cannot be found out: reading will say why."""
-    try:
-        path.stat()
-    except caught(OSError) as error:
-        return isinstance(error, (FileNotFoundError, NotADirectoryError))
-    return False
+    return isinstance(_status(path), (FileNotFoundError, NotADirectoryError))
 
 
-def _status(path: Path) -> os.stat_result | None:
-    """What the system says of a path, or None; Python's own functions lose errors of handlers."""
+def _status(path: Path) -> os.stat_result | Exception:
+    """What the system says of a path; Python's own functions lose errors of handlers."""
     try:
         return path.stat()
-    except caught(OSError, ValueError):
-        return None
+    except caught(OSError, ValueError) as error:
+        return error
 
 
 def opened(path: Path, what: str, flags: int = 0) -> BinaryIO:

@@ -72,21 +72,20 @@ extern "C" {{
 """.encode()
 
 
-def _of_any_shapes(served: list[str]) -> str:
+def _of_any_shapes(served: str) -> str:
     """What the host half itself includes, as one text, below the nodes that it serves."""
-    nodes = "\n".join(
-        ["/* te_select_where_call_on, below, serves operands of any shapes.", *served]
-    )
     order, call = (FOLDER.joinpath(name) for name in ("operand_order.h", "cpu/where_call.h"))
     text = order.read_text() + call.read_text().replace('#include "operand_order.h"\n', "")
-    return f"{nodes} */\n{text}" if served else text
+    what = "/* te_select_where_call_on, below, serves operands of any shapes."
+    return f"{what}{served} */\n{text}" if served else text
 
 
-def _served(manifest: Manifest, symbol: str) -> list[str]:
-    """The lines of a comment that list the nodes of the model that a function serves."""
+def _served(manifest: Manifest, symbol: str) -> str:
+    """More lines for a comment, which list the nodes of the model that a function serves."""
     nodes = [node for node in manifest.nodes if node.symbol == symbol]
     listed = [f"{node.name} ({node.place})" if node.name else node.place for node in nodes]
-    return [" * Nodes of the model:"] * bool(nodes) + [f" *   {_in_comment(one)}" for one in listed]
+    lines = "".join(f"\n *   {_in_comment(one)}" for one in listed)
+    return f"\n * Nodes of the model:{lines}" if nodes else ""
 
 
 def _in_comment(text: str) -> str:
@@ -102,15 +101,14 @@ def _function(manifest: Manifest, record: KernelRecord) -> str:
     element = _C_TYPES.get(dtype, as_bits)
     sizes = "".join(f",\n    int64_t size_{dim}" for dim in workload.dim_names)
     last = f",\n    {stream} stream" if stream else ""
-    served = "".join(f"{line}\n" for line in _served(manifest, workload.name))
     defined = "".join(f"#define te_{other} {name}\n" for other in record.names)
     return f"""\
 /* out = cond ? then : else_
  *   cond   {_operand("bool", workload.cond_shape)}; any nonzero byte is true
  *   then   {_operand(dtype, workload.then_shape)}
  *   else_  {_operand(dtype, workload.else_shape)}
- *   out    {_operand(dtype, workload.out_shape)}
-{served} * out may be then or else_ itself, of as many elements; it overlaps no input otherwise.
+ *   out    {_operand(dtype, workload.out_shape)}{_served(manifest, workload.name)}
+ * out may be then or else_ itself, of as many elements; it overlaps no input otherwise.
  * Broadcast: {_RULES[workload.auto_broadcast].format(axis=workload.axis)}. */
 te_select_status {name}(
     const uint8_t* cond,
@@ -121,9 +119,6 @@ te_select_status {name}(
 
 
 def _operand(dtype: str, shape: Shape) -> str:
-    how = ""
-    if dtype.startswith("complex"):
-        how = " (real and imaginary part)"
-    elif "float" in dtype and dtype not in _C_TYPES:
-        how = " (its bits)"
-    return f"{dtype}{how} {format_shape(shape) if shape else 'scalar, one element'}"
+    parts = " (real and imaginary part)" if dtype.startswith("complex") else ""
+    bits = " (its bits)" if "float" in dtype and dtype not in _C_TYPES else ""
+    return f"{dtype}{parts}{bits} {format_shape(shape) if shape else 'scalar, one element'}"

@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from te_select import kinds
-from te_select.errors import ArtifactError, SelectError, caught
-from te_select.kinds import Kind
+from te_select.errors import ArtifactError, caught
 from te_select.operator import family
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.fields import Choice, Component, Line, read
 
 FORMAT = 2
+_LISTED = ("components", "models", "nodes")  # what a manifest may have or not
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Manifest:
     models: tuple[ModelRecord, ...] = ()
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> kinds.Kind:
         """The kind of machine."""
         return kinds.kind(self.target["kind"])
 
@@ -165,14 +165,14 @@ class Manifest:
 
     def to_json(self, sha256: str, *, short: bool = False) -> dict[str, Any]:
         """The manifest of a library with this digest, as JSON types; see `KernelRecord.to_json`."""
-        lists = {"components": self.components, "models": self.models, "nodes": self.nodes}
+        listed = {name: [asdict(each) for each in getattr(self, name)] for name in _LISTED}
         return {
             "sha256": sha256,
             "format": FORMAT,
             "kernels": [record.to_json(short=short) for record in self.kernels],
             "target": dict(self.target),
             "versions": dict(self.versions),
-            **{name: [asdict(each) for each in found] for name, found in lists.items() if found},
+            **{name: records for name, records in listed.items() if records},
         }
 
     def to_text(self, sha256: str) -> bytes:
@@ -212,34 +212,24 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
     """
     try:
         data = json.loads(text)
-    except caught(ValueError, RecursionError) as error:
-        raise ArtifactError(f"{place} is not JSON ({error}); export it again") from error
-    form = data.get("format") if isinstance(data, dict) else None
-    if type(form) is not int or form != FORMAT:
-        raise ArtifactError(
-            f"{place} has format {form!r}; this te_select reads format {FORMAT}: export it "
-            "again, or use the version that wrote it"
-        )
-    try:
+        form = data.get("format") if isinstance(data, dict) else None
+        if type(form) is not int or form != FORMAT:
+            raise ArtifactError(
+                f"{place} has format {form!r}; this te_select reads format {FORMAT}: export it "
+                "again, or use the version that wrote it"
+            )
         found: Manifest = read(Manifest, data, "it")
-        target = read(_Target, found.target, "target")
-        for name, kind in kinds.kind(target.kind).requirements.items():
-            read(Line if kind is str else tuple[Line, ...], found.target.get(name), name)
-        levels = list(target.levels)
+        target = found.target
+        read(Line, target.get("name"), "name")
+        kind = kinds.kind(read(str, target.get("kind"), "kind"))
+        for name, of in kind.requirements.items():
+            read(Line if of is str else tuple[Line, ...], target.get(name), name)
+        levels = list(read(Mapping[str, tuple[Line, ...]], target.get("levels", {}), "levels"))
         if len(levels) == 1:  # a library of one level has no such field
             raise ValueError(f"levels is {levels}, expected two or more")
         for names in (list(kernel.levels) for kernel in found.kernels):
             if names != levels[:-1]:
                 raise ValueError(f"a kernel has the levels {names}, expected {levels[:-1]}")
         return found, read(str, data.get("sha256"), "sha256")
-    except caught(ValueError, TypeError, SelectError) as error:
+    except caught(ValueError, TypeError, RecursionError) as error:
         raise ArtifactError(f"{place} is not a manifest: {error}; export it again") from error
-
-
-@dataclass(frozen=True)
-class _Target:
-    """What a manifest says of every target; a kind of machine has requirements besides."""
-
-    name: Line
-    kind: str
-    levels: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)

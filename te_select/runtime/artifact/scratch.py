@@ -24,9 +24,7 @@ from te_select.runtime.artifact import files
 
 ROOM = 1 << 20  # bytes; the objects, the stub and the library of one kernel take a quarter of it
 KERNEL_ROOM = 1 << 16  # bytes for each further kernel; it took 15 KB with a hundred kernels
-_ADVICE = "free some room, or set TMPDIR to another folder"
-_PREFIX = ".te_select-"
-_NAME = re.compile(rf"{re.escape(_PREFIX)}[0-9a-f]{{16}}")
+_NAME = re.compile(r"\.te_select-[0-9a-f]{16}")
 # The file descriptors that lock folders, and the processes that made the folders.
 _held: dict[Path, tuple[int, int]] = {}
 
@@ -67,14 +65,9 @@ def folder(room: int = ROOM) -> Iterator[Path]:
 
 def make(room: int = ROOM) -> Path:
     """Make a temporary folder, as `folder` does, for the caller to `remove`."""
+    made = Path()  # none of ours
     try:
         made = make_within(Path(tempfile.gettempdir()))
-    except caught(OSError) as error:  # the error's text lists the folders that Python has tried
-        where = "" if error.filename is None else f": {error.filename}"
-        raise NoRoomError(
-            f"no temporary folder can be made: {error.strerror or error}{where}; {_ADVICE}"
-        ) from error
-    try:
         if room:  # it is checked without writing so many bytes
             with made.joinpath("room").open("wb") as file:
                 os.posix_fallocate(file.fileno(), 0, room)
@@ -82,8 +75,8 @@ def make(room: int = ROOM) -> Path:
     except caught(OSError) as error:
         remove(made)
         raise NoRoomError(
-            f"{made.parent} has no room for {-(-room // 1024)} KiB of temporary files: "
-            f"{error.strerror or error}; {_ADVICE}"
+            f"{tempfile.tempdir or 'the system'} has no room for {room >> 10} KiB of temporary "
+            f"files: {error.strerror or error}; free some, or set TMPDIR to another folder"
         ) from error
     return made
 
@@ -91,7 +84,7 @@ def make(room: int = ROOM) -> Path:
 def make_within(parent: Path) -> Path:
     """Make a hidden folder in another one, for the caller to `remove`; it may raise OSError."""
     while True:
-        made = parent.joinpath(f"{_PREFIX}{secrets.token_hex(8)}")
+        made = parent.joinpath(f".te_select-{secrets.token_hex(8)}")
         made.mkdir(0o700)
         with suppress(FileNotFoundError):  # removed as left behind, before it was opened
             handle = _open(made)

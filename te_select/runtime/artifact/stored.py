@@ -53,8 +53,7 @@ class Stored:
 
     def alone(self, manifest: Manifest) -> Stored:
         """The same code with another manifest, of some of its kernels, inside."""
-        image, sha256 = embedded.replace(self.image, manifest)
-        return Stored(image, manifest, sha256)
+        return from_bytes(embedded.replace(self.image, manifest), "the library")
 
 
 def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:

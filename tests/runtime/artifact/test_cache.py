@@ -29,7 +29,7 @@ def test_what_was_written_is_read(folder):
     assert cache.read(named("a")) == b"code"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [entry.path.name for entry in cache.entries()] == [named("a")]
+    assert [path.name for path in cache.entries()] == [named("a")]
 
 
 @pytest.mark.parametrize("variable, place", [("/xdg", "/xdg"), ("  ", "/home/.cache")])
@@ -70,7 +70,7 @@ def test_the_least_recently_used_goes_first(folder, monkeypatch):
         os.utime(path, (time.time() - age,) * 2)
     assert cache.read(named("a")) == third  # used just now
     cache.write(named("c"), third)
-    assert {entry.path.name for entry in cache.entries()} == {named("a"), named("c")}
+    assert {path.name for path in cache.entries()} == {named("a"), named("c")}
     with pytest.raises(cache.CacheError, match="more than TE_SELECT_CACHE_SIZE allows"):
         cache.write(named("d"), b"x" * (2 << 20))
 
@@ -79,7 +79,7 @@ def test_entries_that_fill_the_cache_to_the_last_byte_stay(monkeypatch):
     monkeypatch.setenv("TE_SELECT_CACHE_SIZE", "1")
     for name in (named("a"), named("b")):
         cache.write(name, b"x" * (512 << 10))
-    assert {entry.path.name for entry in cache.entries()} == {named("a"), named("b")}
+    assert {path.name for path in cache.entries()} == {named("a"), named("b")}
 
 
 def test_a_folder_that_cannot_be_written(folder):
@@ -87,7 +87,7 @@ def test_a_folder_that_cannot_be_written(folder):
     with pytest.raises(cache.CacheError, match=r"cannot be used|is no folder"):
         cache.write(named("a"), b"code")
     assert cache.read(named("a")) is None
-    assert cache.entries() == []
+    assert cache.entries() == {}
 
 
 def test_what_killed_writers_have_left_goes(folder):
@@ -121,9 +121,9 @@ def test_files_of_others_are_never_counted_nor_removed(folder, tmp_path, monkeyp
     before = {path.name for path in folder.iterdir()} - {named("a")}
     for number in range(5):
         cache.write(named(f"n{number}"), bytes(400 << 10))
-    assert {entry.path.name for entry in cache.entries()} == {named("n3"), named("n4")}
+    assert {path.name for path in cache.entries()} == {named("n3"), named("n4")}
     assert len(cache.clear()) == 2
-    assert cache.entries() == []
+    assert cache.entries() == {}
     assert {path.name for path in folder.iterdir()} == before
     assert precious.read_bytes() == b"precious"
 
