@@ -65,20 +65,21 @@ def folder(room: int = ROOM) -> Iterator[Path]:
 
 def make(room: int = ROOM) -> Path:
     """Make a temporary folder, as `folder` does, for the caller to `remove`."""
-    made = Path()  # none of ours
     try:
-        made = make_within(Path(tempfile.gettempdir()))
-        if room:  # it is checked without writing so many bytes
-            with made.joinpath("room").open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, room)
-            made.joinpath("room").unlink()
+        with contextlib.ExitStack() as unless_done:
+            made = make_within(Path(tempfile.gettempdir()))
+            unless_done.callback(remove, made)
+            if room:  # it is checked without writing so many bytes
+                with made.joinpath("room").open("wb") as file:
+                    os.posix_fallocate(file.fileno(), 0, room)
+                made.joinpath("room").unlink()
+            unless_done.pop_all()
+            return made
     except caught(OSError) as error:
-        remove(made)
         raise NoRoomError(
             f"{tempfile.tempdir or 'the system'} has no room for {room >> 10} KiB of temporary "
             f"files: {error.strerror or error}; free some, or set TMPDIR to another folder"
         ) from error
-    return made
 
 
 def make_within(parent: Path) -> Path:

@@ -23,7 +23,7 @@ MEMBER = "te_select.o"
 ARCHIVE, OBJECT = ".a", ".o"
 # By the ending of a file beside a library: what it is, and what matches one of an export.
 _BESIDE = {
-    ".json": ("manifest", rb'\{\s*"sha256":.*"kernels":'),
+    ".json": ("manifest", rb'\{\s*"(sha256|format)":.*"kernels":'),
     ".h": ("header", re.escape(header.MARK)),
     ARCHIVE: ("static library", rb"!<arch>\n.*" + re.escape(f"{MEMBER}/ ".encode())),
     OBJECT: ("object file", rb"\x7fELF.*" + embedded.OWNER),

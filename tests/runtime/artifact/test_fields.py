@@ -52,12 +52,8 @@ def test_field_of_another_type_is_refused(item):
 def test_short_manifest_says_what_the_full_one_says():
     levels = {f"v{n}": Choice({"lanes": 2**n, "leaf": 0}, "default", "") for n in (2, 3)}
     record = KernelRecord(Workload((4,), (4,), ()), BEST, levels)
-    target = {
-        "name": "v2,v3,v4",
-        **HERE,
-        "cpu_features": [],
-        "levels": {"v2": [], "v3": [], "v4": []},
-    }
+    target = {"name": "v2,v3,v4", **HERE, "cpu_features": []}
+    target["levels"] = {name: [] for name in ("v2", "v3", "v4")}
     whole = Manifest((record,), target, {})
     for short in (False, True):
         text = json.dumps(whole.to_json("0" * 64, short=short)).encode()

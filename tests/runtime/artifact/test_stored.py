@@ -126,8 +126,12 @@ def test_file_that_is_no_manifest_is_not_replaced(pair, tmp_path, text):
         loading.load(pair[0]).export(tmp_path / "package.so")
     assert beside.read_text(encoding="latin-1") == text
     assert not (tmp_path / "package.so").exists()
-    beside.write_text('{"sha256": "", "format": 99, "kernels": []}')  # of another version
-    loading.load(pair[0]).export(tmp_path / "package.so")
+    for other in (
+        b'{"sha256": "", "format": 99, "kernels": []}',
+        b'{\n "format": 1,\n "kernels": ',
+    ):
+        beside.write_bytes(other)  # of another version
+        loading.load(pair[0]).export(tmp_path / "package.so")
 
 
 @pytest.mark.parametrize(("length", "fits"), [(250, True), (251, False), (252, False)])
