@@ -57,7 +57,7 @@ def plain_span(given: Operands) -> None:
     then_differs, else_differs = (_is_not_out(given, name) for name in ("then", "else_"))
 
     def look(here: Operands, past_cache: bool) -> None:
-        count = span.in_flight * span.lanes
+        count = span.groups_per_iteration * span.lanes
         lanes = min(count, span.vector_bytes)
         block = [cond(here, k, lanes) for k in range(0, count, lanes)]
         some, every = any_and_all(block, lanes, span.reduces)

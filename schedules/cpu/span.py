@@ -58,7 +58,7 @@ class Span:
     vector_bytes
         Bytes per vector of elements.
     unroll
-        Vectors in flight per iteration of a plain span's main loop.
+        Vectors per iteration of a plain span's main loop.
     streaming
         Whether the span can store past the cache. It does so if its flags ask for it.
     skipping
@@ -95,14 +95,14 @@ class Span:
         return self.vector_bytes // self.width
 
     @property
-    def in_flight(self) -> int:
-        """Vectors that an iteration of the main loop takes: whole groups, of `inner` vectors."""
-        return (self.unroll if self.inner == 1 else GROUPS_OF_ROWS) * self.inner
+    def groups_per_iteration(self) -> int:
+        """Groups of `inner` vectors that an iteration of the main loop takes."""
+        return self.unroll if self.inner == 1 else GROUPS_OF_ROWS
 
     @property
-    def batch(self) -> int:
-        """Of these vectors, those that are loaded before any is stored: whole groups, too."""
-        return max(1, BATCH_BYTES // (self.vector_bytes * self.inner)) * self.inner
+    def groups_per_batch(self) -> int:
+        """Of these groups, those that are loaded before any is stored."""
+        return max(1, BATCH_BYTES // (self.vector_bytes * self.inner))
 
     @property
     def kind(self) -> str:

@@ -9,9 +9,9 @@ For n rows of ``inner`` elements, ``lanes`` rows at a time::
     else:                                        main loop: whole vectors
                                                  tail: the last vector, overlapping the one before
 
-An iteration of the main loop takes `Span.in_flight` vectors; `Span.batch` of them are loaded before
-the first of them is stored. If out lies just ahead of an input, they are taken backwards
-(`aliasing`).
+An iteration of the main loop takes `Span.groups_per_iteration` groups of ``inner`` vectors, and
+loads `Span.groups_per_batch` of them before it stores the first. If out lies just ahead of an
+input, the loop runs backwards (`aliasing`).
 """
 
 from collections.abc import Callable, Sequence
@@ -119,8 +119,8 @@ class Walk:
     def several(self, group: Group, here: Operands, past_cache: bool) -> None:
         """Store the vectors of one iteration, batch by batch."""
         span = self.span
-        starts = [(here, k * span.lanes) for k in range(span.in_flight // span.inner)]
-        batch = span.batch // span.inner
+        starts = [(here, k * span.lanes) for k in range(span.groups_per_iteration)]
+        batch = span.groups_per_batch
         for k in range(0, len(starts), batch):
             self.put(group, starts[k : k + batch], span.lanes, past_cache)
 
@@ -171,7 +171,7 @@ class Walk:
     def _vectors(self, first: Expr, back: Expr | None, past_cache: bool) -> Expr:
         """Cover rows from ``first`` on by whole vectors; return the first row that is left."""
         span, n, look = self.span, self.given.n, self.look
-        groups = span.in_flight // span.inner
+        groups = span.groups_per_iteration
         step = groups * span.lanes
 
         def steps(first: Expr, rows: int, body: _Body, back: Expr | None = None) -> Expr:
