@@ -19,8 +19,8 @@ class Level:
     ----------
     name
         As targets name it; LLVM's name of it on x86-64.
-    vector_bytes, in_flight
-        What spans take by default: bytes of a vector, and vectors in flight.
+    vector_bytes, unroll
+        The defaults of these knobs: bytes per vector, and vectors per iteration.
     features
         Features of this level that lower ones lack, and that the code of a Select may use: LLVM's
         name, and the name in ``/proc/cpuinfo``.
@@ -34,7 +34,7 @@ class Level:
 
     name: str
     vector_bytes: int
-    in_flight: int
+    unroll: int
     features: Mapping[str, str] = field(default_factory=dict)
     needs: frozenset[str] = frozenset()
     short_row_bytes: int = SHORT_ROW_BYTES
@@ -49,11 +49,11 @@ def spelt(names: str) -> dict[str, str]:
 
 # Lowest first. A library may have several.
 LEVELS = (
-    Level("x86-64", vector_bytes=16, in_flight=4),
+    Level("x86-64", vector_bytes=16, unroll=4),
     Level(
         "x86-64-v2",
         vector_bytes=16,
-        in_flight=4,
+        unroll=4,
         features=spelt("sse3=pni ssse3 sse4.1=sse4_1 sse4.2=sse4_2 popcnt"),
     ),
     # Two registers a vector: 1.03x the speed of one, because whole lines are stored past the
@@ -62,14 +62,14 @@ LEVELS = (
     Level(
         "x86-64-v3",
         vector_bytes=64,
-        in_flight=4,
+        unroll=4,
         features=spelt("avx avx2 bmi=bmi1 bmi2 fma f16c lzcnt=abm movbe"),
         needs=frozenset({"avx2"}),
     ),
     Level(
         "x86-64-v4",
         vector_bytes=64,
-        in_flight=4,
+        unroll=4,
         features=spelt("avx512f avx512bw avx512cd avx512dq avx512vl"),
         needs=frozenset({"avx512bw", "avx512vl"}),
     ),

@@ -13,7 +13,7 @@ from tests.support.edited_copy import ROOT, run_with
 from tests.support.machines import on_x86_64
 
 pytestmark = on_x86_64
-TOY = 'Level("avx10", vector_bytes=32, in_flight=2, features={"gfni": "gfni"}, '
+TOY = 'Level("avx10", vector_bytes=32, unroll=2, features={"gfni": "gfni"}, '
 TOY += 'needs=frozenset({"gfni", "avx512bw"})),\n'
 ASK = """
 import json, pathlib

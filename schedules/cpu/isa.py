@@ -75,8 +75,8 @@ class Isa:
         return next(level for level in reversed(self.levels) if level.needs <= features)
 
     def vectors(self, level: Level, width: int) -> tuple[int, int]:
-        """Bytes of a vector, and vectors in flight, for elements of ``width`` bytes."""
-        vector_bytes, unroll = level.vector_bytes, level.in_flight
+        """Bytes of a vector, and the unroll factor, for elements of ``width`` bytes."""
+        vector_bytes, unroll = level.vector_bytes, level.unroll
         while unroll > 1 and unroll * vector_bytes * (2 + 1 / width) > self.most_bytes:
             unroll //= 2
         return vector_bytes, unroll
@@ -109,7 +109,7 @@ AARCH64 = Isa(
     # Sharing vectors, calls of 64 rows with one or two row-constant operands took 0.33 to 0.97 of
     # the instructions for rows of 3 to 24 bytes. It was 0.82 to 1.10 for 32 bytes, 0.92 to 1.29
     # for 48, and 1.2 to 1.9 for most longer rows.
-    levels=(Level("aarch64", vector_bytes=64, in_flight=4, short_row_bytes=40),),
+    levels=(Level("aarch64", vector_bytes=64, unroll=4, short_row_bytes=40),),
     features=spelt(
         "neon=asimd fp-armv8=fp lse=atomics crc=crc32 rdm=asimdrdm fullfp16=asimdhp "
         "dotprod=asimddp rcpc=lrcpc sha3 i8mm bf16 cssc mops"
@@ -129,7 +129,7 @@ RISCV64 = Isa(
     cpu="generic-rv64",
     levels=(
         # Counted as for aarch64, sharing takes 1.0 to 10 times the instructions, for a few 0.7.
-        Level("riscv64", vector_bytes=16, in_flight=4, short_row_bytes=0),
+        Level("riscv64", vector_bytes=16, unroll=4, short_row_bytes=0),
         # Nothing was timed; instructions were counted in the code of LLVM. The loop of four vectors
         # has about 60 for 16, 32 and 64 bytes a vector, so those of 64 take the fewest a byte. Two
         # in flight take 1.05 to 1.12 times as many; four put nothing on the stack.
@@ -137,7 +137,7 @@ RISCV64 = Isa(
         Level(
             "riscv64:rva23",
             vector_bytes=64,
-            in_flight=4,
+            unroll=4,
             features={"v": "v"},
             needs=frozenset({"v"}),
             # Counted as for aarch64: 0.41 to 1.0 for rows up to 24 bytes, 0.77 to 1.09 for 32, 0.90
