@@ -51,7 +51,7 @@ class Operands:
         }
         return replace(self, **arrays)
 
-    def asked(self, flag: int) -> Expr:
+    def has_flag(self, flag: int) -> Expr:
         """Whether the caller has set a flag."""
         return (self.flags & T.int64(flag)) != T.int64(0)
 

@@ -56,41 +56,42 @@ def plain_span(given: Operands) -> None:
         return
     then_differs, else_differs = (_is_not_out(given, name) for name in ("then", "else_"))
 
-    def look(here: Operands, past_cache: bool) -> None:
+    def skipping(here: Operands, past_cache: bool) -> None:
+        """One iteration: test its cond, then copy a single side, or select."""
         count = span.groups_per_iteration * span.lanes
         lanes = min(count, span.vector_bytes)
         block = [cond(here, k, lanes) for k in range(0, count, lanes)]
-        some, every = any_and_all(block, lanes, span.reduces)
+        any_true, all_true = any_and_all(block, lanes, span.reduces)
         if span.reloads and lanes > span.lanes:
             here = replace(here, cond=here.cond.from_element(unknown(T.int64(0))))
 
-        def put(group: Group) -> Callable[[], None]:
-            return lambda: walk.several(group, here, past_cache)
+        def storing(group: Group) -> Callable[[], None]:
+            return lambda: walk.store_iteration(group, here, past_cache)
 
         def uniform() -> None:
             branch(
-                every,
-                lambda: branch(then_differs, put(copy(then))),
-                lambda: branch(else_differs, put(copy(else_))),
+                all_true,
+                lambda: branch(then_differs, storing(copy(then))),
+                lambda: branch(else_differs, storing(copy(else_))),
             )
 
         def mixed() -> None:
-            branch(T.And(then_differs, else_differs), put(select), vector_by_vector)
+            branch(T.And(then_differs, else_differs), storing(select), vector_by_vector)
 
         def vector_by_vector() -> None:
-            branch(then_differs, partial(put_changed, False), partial(put_changed, True))
+            branch(then_differs, partial(store_changed, False), partial(store_changed, True))
 
-        def put_changed(keeps_then: bool) -> None:
+        def store_changed(keeps_then: bool) -> None:
             """Store the vectors that differ from the side that out is."""
             for first in range(0, count, span.lanes):
-                some, every = any_and_all([cond(here, first, span.lanes)], span.lanes, span.reduces)
-                start = [(here, first)]
-                store = partial(walk.put, select, start, span.lanes, past_cache)
-                branch(T.Not(every) if keeps_then else some, store)
+                vector = [cond(here, first, span.lanes)]
+                any_here, all_here = any_and_all(vector, span.lanes, span.reduces)
+                store = partial(walk.store, select, [(here, first)], span.lanes, past_cache)
+                branch(T.Not(all_here) if keeps_then else any_here, store)
 
-        branch(T.Or(every, T.Not(some)), uniform, mixed)
+        branch(T.Or(all_true, T.Not(any_true)), uniform, mixed)
 
-    walk = Walk(given, select, look=look)
+    walk = Walk(given, select, skipping=skipping)
     walk.cover()
 
 

@@ -33,7 +33,7 @@ from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.plain_span import reader
 from te_select.schedules.cpu.span import BATCH_BYTES
 from te_select.schedules.cpu.vectors import Array, Expr, branch, choose, is_true, let, repeated
-from te_select.schedules.cpu.walk import STREAMED_BYTES, Walk, each
+from te_select.schedules.cpu.walk import STREAMED_BYTES, Walk, loop
 
 _SIDES = ("then", "else_")
 _LINE_BYTES = 64
@@ -52,7 +52,7 @@ def rows_end_to_end(given: Operands) -> None:
         head = let("head", T.Select(aligned, missing // span.width, T.int64(0)))
         rows = _Rows(given, _windows(given), head)
         long = given.n * given.inner >= STREAMED_BYTES // span.width
-        may = T.And(T.And(given.asked(STREAM), aligned), long)
+        may = T.And(T.And(given.has_flag(STREAM), aligned), long)
         worth = may if span.streaming else tirx.const(False, "bool")
         branch(worth, lambda: rows.walk(past_cache=True), lambda: rows.walk(past_cache=False))
 
@@ -90,7 +90,7 @@ class _Rows:
         """Cover all rows."""
         self._within(self.given).halves(T.int64(0), self.head)
         ahead = self._rows_ahead() if past_cache and self._sides_take_turns else None
-        each(T.int64(0), self.given.n, 1, lambda r: self._row(r, past_cache, ahead))
+        loop(T.int64(0), self.given.n, 1, lambda r: self._row(r, past_cache, ahead))
 
     def _row(self, r: Expr, past_cache: bool, ahead: Expr | None) -> None:
         """Cover the vectors of row r alone, and the vector that it shares with the next row.
@@ -104,20 +104,20 @@ class _Rows:
 
         def store(at: Expr, elements: int) -> None:
             starts = [(walk.given, at + k) for k in range(0, elements, lanes)]
-            walk.put(walk.group, starts, lanes, past_cache)
+            walk.store(walk.group, starts, lanes, past_cache)
 
         if ahead is not None:
             later = let("later", r + ahead)
             branch(later < self.given.n, lambda: self._ask_for(self.given.from_row(later)))
         own = let("own", (self.head - r * inner) % lanes)
-        each(own, inner, batch, lambda at: store(at, batch))
-        each(inner - (inner - own) % batch, inner, lanes, lambda at: store(at, lanes))
+        loop(own, inner, batch, lambda at: store(at, batch))
+        loop(inner - (inner - own) % batch, inner, lanes, lambda at: store(at, lanes))
         left = let("left", (inner - own) % lanes)
         done = let("done", inner - left)
 
         def share() -> None:
             shared = self._shared(here, self.given.from_row(r + 1), done, left)
-            walk.put(lambda *_: [shared], [(walk.given, done)], lanes, past_cache)
+            walk.store(lambda *_: [shared], [(walk.given, done)], lanes, past_cache)
 
         def rest() -> None:
             branch(r + 1 < self.given.n, share, lambda: walk.halves(done, left))
@@ -136,7 +136,7 @@ class _Rows:
         """Ask for the lines of the side that is read in a later row."""
         side = here.then.or_else(is_true(here.cond.load(0, 1), 1), here.else_)
         step = _LINE_BYTES // here.span.width
-        each(T.int64(0), self.given.inner + step - 1, step, side.prefetch)
+        loop(T.int64(0), self.given.inner + step - 1, step, side.prefetch)
 
     def _within(self, here: Operands) -> Walk:
         """The walk along one row, where operands begin at the row."""

@@ -29,7 +29,7 @@ from te_select.schedules.cpu.plain_span import plain_span
 from te_select.schedules.cpu.rows_end_to_end import rows_end_to_end
 from te_select.schedules.cpu.short_rows import short_rows
 from te_select.schedules.cpu.vectors import Expr, branch
-from te_select.schedules.cpu.walk import each
+from te_select.schedules.cpu.walk import loop
 
 LENGTHS = range(2, 9)  # elements; each length takes 0.07 s to compile
 _WITHIN = {"f": "f", "o": "s", "i": "f", "s": "s"}  # how an operand moves within a single row
@@ -63,7 +63,7 @@ def _longer(given: Operands) -> None:
         _by_direction(given)
         return
     long = given.inner >= SHORT_ROW_BYTES // given.span.width
-    worth = T.And(long, given.asked(STREAM))
+    worth = T.And(long, given.has_flag(STREAM))
     branch(worth, lambda: rows_end_to_end(given), lambda: _by_direction(given))
 
 
@@ -79,7 +79,7 @@ def _row_by_row(given: Operands) -> None:
         run = _plain(given.from_row(r), given.inner, _WITHIN)
         plain_span(replace(run, span=replace(run.span, streaming=False)))
 
-    each(T.int64(0), given.n, 1, row)
+    loop(T.int64(0), given.n, 1, row)
 
 
 def _plain(given: Operands, n: Expr, moves: Mapping[str, str]) -> Operands:

@@ -26,7 +26,7 @@ from tvm import tirx
 from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.plain_span import reader
 from te_select.schedules.cpu.vectors import Array, Expr, choose, let
-from te_select.schedules.cpu.walk import Walk, each
+from te_select.schedules.cpu.walk import Walk, loop
 
 # Vector j of an operand: from operands, a first row, a number of rows, and j.
 Column: TypeAlias = Callable[[Operands, Expr, int, int], Expr]
@@ -45,9 +45,9 @@ def short_rows(given: Operands) -> None:
         return [vector(j) for j in range(inner)]
 
     def one_by_one(first: Expr, count: Expr) -> None:
-        each(first, first + count, 1, lambda row: walk.put(select, [(given.from_row(row), 0)], 1))
+        loop(first, first + count, 1, lambda row: walk.store(select, [(given.from_row(row), 0)], 1))
 
-    walk = Walk(given, select, few=one_by_one)
+    walk = Walk(given, select, remainder=one_by_one)
     walk.cover()
 
 

@@ -2,10 +2,10 @@
 
 For n rows of ``inner`` elements, ``lanes`` rows at a time::
 
-    if n < lanes:                                few(0, n)
-    elif stores go past the cache and may:       head: few(0, first row at an aligned address)
+    if n < lanes:                                remainder(0, n)
+    elif stores go past the cache and may:       head: remainder(0, first aligned row)
                                                  main loop: whole vectors, past the cache
-                                                 tail: few(rest)
+                                                 tail: remainder(rest)
     else:                                        main loop: whole vectors
                                                  tail: the last vector, overlapping the one before
 
@@ -38,12 +38,12 @@ Group: TypeAlias = Callable[[Operands, Expr, int], list[Expr]]
 _Body: TypeAlias = Callable[[Operands, bool], None]  # from operands, and whether past the cache
 
 
-def each(
+def loop(
     first: Expr, stop: Expr, step: int, body: Callable[[Expr], None], back: Expr | None = None
 ) -> Expr:
-    """Run ``body(at)`` for every whole step from ``first`` on; return the first row that is left.
+    """A loop of whole steps: run ``body(at)`` from ``first`` on; return where the remainder begins.
 
-    If ``back`` is true, the same steps come in the opposite order.
+    If ``back`` is true, it runs backwards.
 
     Rows are opaque to LLVM, so it leaves the loop as it is. Else it would spend most of its time
     there, unroll the tail, and vectorize over single rows.
@@ -75,17 +75,17 @@ class Walk:
         The arguments. Rows have a literal number of elements.
     group
         What to store.
-    few
-        Covers rows that are fewer than lanes; by default vectors of half as many lanes do.
-    look
-        Covers the rows of one iteration if the flags ask for looking at cond first; told whether
-        stores go past the cache.
+    remainder
+        Covers head or tail, rows fewer than lanes; by default `halves` does.
+    skipping
+        An iteration that tests its cond first and skips a side. Calls with the flag run it instead.
+        It is told whether stores go past the cache.
     """
 
     given: Operands
     group: Group
-    few: Callable[[Expr, Expr], None] | None = None
-    look: _Body | None = None
+    remainder: Callable[[Expr, Expr], None] | None = None
+    skipping: _Body | None = None
 
     @property
     def span(self) -> Span:
@@ -96,11 +96,11 @@ class Walk:
         """Cover all rows, as this module's docstring says."""
         branch(
             self.given.n < self.span.lanes,
-            lambda: self._few(T.int64(0), self.given.n),
+            lambda: self._cover_remainder(T.int64(0), self.given.n),
             self._whole_vectors,
         )
 
-    def put(
+    def store(
         self,
         group: Group,
         starts: Sequence[tuple[Operands, Expr]],
@@ -116,75 +116,75 @@ class Walk:
         for out, element, value in values:
             (out.store_past_cache if past_cache else out.store)(element, value, rows)
 
-    def several(self, group: Group, here: Operands, past_cache: bool) -> None:
-        """Store the vectors of one iteration, batch by batch."""
+    def store_iteration(self, group: Group, here: Operands, past_cache: bool) -> None:
+        """One iteration of the main loop: load and store its groups, batch by batch."""
         span = self.span
         starts = [(here, k * span.lanes) for k in range(span.groups_per_iteration)]
         batch = span.groups_per_batch
         for k in range(0, len(starts), batch):
-            self.put(group, starts[k : k + batch], span.lanes, past_cache)
+            self.store(group, starts[k : k + batch], span.lanes, past_cache)
 
-    def _single(self, here: Operands, past_cache: bool) -> None:
-        self.put(self.group, [(here, 0)], self.span.lanes, past_cache)
+    def _store_group(self, here: Operands, past_cache: bool) -> None:
+        self.store(self.group, [(here, 0)], self.span.lanes, past_cache)
 
-    def _few(self, first: Expr, count: Expr) -> None:
-        (self.few or self.halves)(first, count)
+    def _cover_remainder(self, first: Expr, count: Expr) -> None:
+        (self.remainder or self.halves)(first, count)
 
     def halves(self, first: Expr, count: Expr, lanes: int = 0) -> None:
         """Two vectors of half as many lanes, which may overlap, or two of a quarter, and so on."""
         lanes = (lanes or self.span.lanes) // 2
         smaller = partial(self.halves, first, count, lanes) if lanes > 1 else None
         starts = [(self.given, first), (self.given, first + (count - lanes))]
-        branch(count >= lanes, lambda: self.put(self.group, starts, lanes), smaller)
+        branch(count >= lanes, lambda: self.store(self.group, starts, lanes), smaller)
 
     def _whole_vectors(self) -> None:
         """Cover at least as many rows as lanes.
 
-        Past the cache it begins at the first row r whose address is aligned, that is
+        Past the cache the main loop begins at the first row r whose address is aligned, that is
         ``(address + r * inner * width) % vector_bytes == 0``. A plain store to a line that is
         stored past the cache costs more than is saved, so nothing overlaps there.
         """
         span, n, back = self.span, self.given.n, self._backwards()
         if not span.streaming:
-            self._through(back)
+            self._plain_stores(back)
             return
         twos = span.inner & -span.inner
         unit = min(span.vector_bytes, span.width * twos)
         period = max(1, span.lanes // twos)
         inverse = pow(span.inner // twos, -1, period) if period > 1 else 0
         missing = let("missing", self.given.bytes_to_line())
-        worth = T.And(self.given.asked(STREAM), n >= STREAMED_BYTES // (span.width * span.inner))
+        worth = T.And(self.given.has_flag(STREAM), n >= STREAMED_BYTES // (span.width * span.inner))
 
         def past_cache() -> None:
             first = let("first", missing // unit * inverse % period)
-            self._few(T.int64(0), first)
-            done = self._vectors(first, back, past_cache=True)
-            self._few(done, n - done)
+            self._cover_remainder(T.int64(0), first)
+            done = self._main_loop(first, back, past_cache=True)
+            self._cover_remainder(done, n - done)
 
-        branch(T.And(worth, missing % unit == 0), past_cache, lambda: self._through(back))
+        branch(T.And(worth, missing % unit == 0), past_cache, lambda: self._plain_stores(back))
 
-    def _through(self, back: Expr | None) -> None:
+    def _plain_stores(self, back: Expr | None) -> None:
         n, lanes = self.given.n, self.span.lanes
-        done = self._vectors(T.int64(0), back, past_cache=False)
-        branch(done < n, lambda: self.put(self.group, [(self.given, n - lanes)], lanes))
+        done = self._main_loop(T.int64(0), back, past_cache=False)
+        branch(done < n, lambda: self.store(self.group, [(self.given, n - lanes)], lanes))
 
-    def _vectors(self, first: Expr, back: Expr | None, past_cache: bool) -> Expr:
-        """Cover rows from ``first`` on by whole vectors; return the first row that is left."""
-        span, n, look = self.span, self.given.n, self.look
+    def _main_loop(self, first: Expr, back: Expr | None, past_cache: bool) -> Expr:
+        """The main loop, from row ``first`` on; return the first row of the tail."""
+        span, n, skipping = self.span, self.given.n, self.skipping
         groups = span.groups_per_iteration
         step = groups * span.lanes
 
         def steps(first: Expr, rows: int, body: _Body, back: Expr | None = None) -> Expr:
-            return each(first, n, rows, lambda at: body(self.given.from_row(at), past_cache), back)
+            return loop(first, n, rows, lambda at: body(self.given.from_row(at), past_cache), back)
 
-        several = partial(self.several, self.group)
-        if look is None:
-            done = steps(first, step, several, back)
+        body = partial(self.store_iteration, self.group)
+        if skipping is None:
+            done = steps(first, step, body, back)
         else:
-            looking, taking = (partial(steps, first, step, body, back) for body in (look, several))
-            branch(self.given.asked(SKIP), looking, taking)
+            loops = (partial(steps, first, step, each, back) for each in (skipping, body))
+            branch(self.given.has_flag(SKIP), *loops)
             done = let("done", n - (n - first) % step)
-        return steps(done, span.lanes, self._single) if groups > 1 else done
+        return steps(done, span.lanes, self._store_group) if groups > 1 else done
 
     def _backwards(self) -> Expr | None:
         """Whether to go backwards, by the inputs that are read as fast as out is written."""
@@ -195,4 +195,4 @@ class Walk:
         is_short = isinstance(n, tirx.IntImm) and n.value < LEAST_BYTES // row_bytes
         if span.forwards or is_short or not inputs:
             return None
-        return backwards(given.asked(BACKWARDS), given.out, inputs, n, row_bytes)
+        return backwards(given.has_flag(BACKWARDS), given.out, inputs, n, row_bytes)
