@@ -5,7 +5,7 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-from te_select.errors import ArgumentError
+from te_select.errors import ArgumentError, warn
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records.log import Record
@@ -69,19 +69,26 @@ def tune(
         If the folder cannot be written, the runner does not answer, or the default config fails.
     ArgumentError
         If an argument is out of range.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the outcome is unsure.
     """
     ranges = _ranges(sizes or {})
     if profile and runner == LOCAL:
         measure_profile()
     with Session(target, tuning_logs, runner, Options(trials, **options)) as session:
-        return session.tune(session.task(workload, ranges), observe or (lambda progress: None))
+        record = session.tune(session.task(workload, ranges), observe or (lambda progress: None))
+    if record.unsure:
+        warn(f"{record.key} is unsure, and no kernel uses it: {record.unsure}; tune it again")
+    return record
 
 
 def _ranges(sizes: Mapping[str, tuple[int, int]]) -> Ranges:
     """The sizes that a caller gives; raises ArgumentError if they are none."""
     try:
-        given = sizes.items()
-        return tuple((name + "", index(least), index(most)) for name, (least, most) in given)
+        return tuple((name + "", index(low), index(high)) for name, (low, high) in sizes.items())
     except (AttributeError, TypeError, ValueError) as error:
         raise ArgumentError(
             f"sizes is {shown(sizes)}; expected the least and the largest size of each named dim, "

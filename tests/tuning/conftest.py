@@ -1,5 +1,7 @@
 """Tuning with made-up times."""
 
+import warnings
+
 import pytest
 
 import te_select
@@ -17,7 +19,10 @@ def run(tmp_path, monkeypatch):
         monkeypatch.setattr(session, "open_measurer", lambda *_: tune.measurer)
         monkeypatch.setattr(cores.Watch, "others", lambda _: busy)
         options = {"patient": True, "trials": 80, **options}
-        return te_select.tune(workload, "x86-64-v4", tuning_logs=tmp_path, **options)
+        with warnings.catch_warnings(record=True) as caught:
+            record = te_select.tune(workload, "x86-64-v4", tuning_logs=tmp_path, **options)
+        assert any("is unsure, and" in str(each.message) for each in caught) == bool(record.unsure)
+        return record
 
     tune.folder = tmp_path / "x86-64-v4"
     return tune
