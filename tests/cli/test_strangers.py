@@ -152,8 +152,8 @@ def test_inspect_of_a_file_names_the_features_that_are_missing(tmp_path, manifes
 
 def test_terminal_obeys_nothing_that_a_manifest_says(tmp_path, manifest):
     (kernel,) = manifest.kernels
-    kernel = replace(kernel, origin="\x1b[2Jdefault", why="a\x1b]0;title\x07\nloads here  yes")
-    path = link(tmp_path, replace(manifest, kernels=(kernel,)))
+    best = replace(kernel.best, origin="\x1b[2Jdefault", why="a\x1b]0;title\x07\nloads here  yes")
+    path = link(tmp_path, replace(manifest, kernels=(replace(kernel, best=best),)))
     shown = run("inspect", path).stdout
     assert "\\x1b[2Jdefault" in shown
     assert "\x1b" not in shown and "\x07" not in shown

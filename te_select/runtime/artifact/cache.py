@@ -32,9 +32,8 @@ def folder() -> Path:
     """Where the cache lies: ``TE_SELECT_CACHE_DIR``, else in the user's cache folder."""
     wanted = os.environ.get(FOLDER)
     try:
-        if wanted:
-            return Path(wanted).expanduser().absolute()
-        return files.user_folder("XDG_CACHE_HOME", "~/.cache")
+        found = Path(wanted or files.user_folder("XDG_CACHE_HOME", "~/.cache"))
+        return found.expanduser().absolute()
     except caught(RuntimeError) as error:
         what = f"{FOLDER} is {wanted!r}" if wanted else "there is no cache folder"
         raise CacheError(f"{what}: {error}; expected a folder") from error
@@ -142,8 +141,7 @@ def problem() -> str:
         limit()
         _check(folder())
     except caught(OSError, CacheError) as error:
-        is_there = not isinstance(error, FileNotFoundError)  # else it is made when it is needed
-        return str(error) if is_there else ""
+        return "" if isinstance(error, FileNotFoundError) else str(error)  # a missing one is made
     return ""
 
 

@@ -17,7 +17,6 @@ OWNER = b"te-select\0"
 NOTE_TYPE = 1
 _UNSEALED = "0" * 64
 _DIGEST_AT = len('{"sha256": "')
-_IDENTITY = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 
 
 def assembly(manifest: Manifest) -> str:
@@ -123,7 +122,7 @@ def _digest(image: bytes, at: int) -> str:
 def _place(image: bytes, place: str) -> tuple[int, int]:
     """Where the text of the manifest begins, and how many bytes it has."""
     reason = "is no ELF file of 64 bits, as shared libraries are"
-    if image.startswith(_IDENTITY):
+    if image.startswith(b"\x7fELF\x02\x01"):  # 64 bits, little-endian
         found = re.search(_head(rb"(.{4})"), image, re.DOTALL)
         size = int.from_bytes(found[1], "little") if found else 0
         if found and _DIGEST_AT + len(_UNSEALED) <= size <= len(image) - found.end():

@@ -221,8 +221,7 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
         found: Manifest = read(Manifest, data, "it")
         target = found.target
         read(Line, target.get("name"), "name")
-        kind = kinds.kind(read(str, target.get("kind"), "kind"))
-        for name, of in kind.requirements.items():
+        for name, of in kinds.kind(read(str, target.get("kind"), "kind")).requirements.items():
             read(Line if of is str else tuple[Line, ...], target.get(name), name)
         levels = list(read(Mapping[str, tuple[Line, ...]], target.get("levels", {}), "levels"))
         if len(levels) == 1:  # a library of one level has no such field
