@@ -73,7 +73,7 @@ def test_file_that_no_export_has_written_is_not_replaced(with_c, tmp_path, endin
 def test_folder_of_such_a_name_is_refused(with_c, tmp_path, ending):
     (tmp_path / f"mask{ending}").mkdir()
     with pytest.raises(ArtifactError, match=rf"mask\{ending} (cannot be written: it is a|is no )"):
-        stored.write(with_c, tmp_path / "mask.so")
+        stored.check_path(tmp_path / "mask.so", with_c.static)
     assert listed(tmp_path) == [f"mask{ending}"]
 
 
