@@ -23,7 +23,7 @@ from typing import TypeAlias
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
-from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.arguments import Arguments
 from te_select.schedules.cpu.vectors import (
     Expr,
     any_and_all,
@@ -36,11 +36,11 @@ from te_select.schedules.cpu.vectors import (
 )
 from te_select.schedules.cpu.walk import Group, Walk
 
-# A vector of one operand: from operands, a first element and a number of lanes.
-Read: TypeAlias = Callable[[Operands, Expr, int], Expr]
+# A vector of one operand: from arguments, a first element and a number of lanes.
+Read: TypeAlias = Callable[[Arguments, Expr, int], Expr]
 
 
-def plain_span(given: Operands) -> None:
+def plain_span(given: Arguments) -> None:
     """Write the span's statements."""
     span = given.span
     if span.cond == "s":
@@ -48,7 +48,7 @@ def plain_span(given: Operands) -> None:
         return
     cond, then, else_ = (reader(given, name) for name in ("cond", "then", "else_"))
 
-    def select(here: Operands, k: Expr, lanes: int) -> list[Expr]:
+    def select(here: Arguments, k: Expr, lanes: int) -> list[Expr]:
         return [choose(cond(here, k, lanes), then(here, k, lanes), else_(here, k, lanes), lanes)]
 
     if not span.skipping:
@@ -56,7 +56,7 @@ def plain_span(given: Operands) -> None:
         return
     then_differs, else_differs = (_is_not_out(given, name) for name in ("then", "else_"))
 
-    def skipping(here: Operands, past_cache: bool) -> None:
+    def skipping(here: Arguments, past_cache: bool) -> None:
         """One iteration: test its cond, then copy a single side, or select."""
         count = span.groups_per_iteration * span.lanes
         lanes = min(count, span.vector_bytes)
@@ -95,14 +95,14 @@ def plain_span(given: Operands) -> None:
     walk.cover()
 
 
-def _is_not_out(given: Operands, name: str) -> Expr:
+def _is_not_out(given: Arguments, name: str) -> Expr:
     """Whether a side is other elements than out."""
     if given.moves[name] != "f":
         return tirx.IntImm("bool", True)
     return let(f"{name}_differs", T.Not(getattr(given, name).is_at(given.out)))
 
 
-def reader(given: Operands, name: str) -> Read:
+def reader(given: Arguments, name: str) -> Read:
     """What gives the vectors of an operand.
 
     An element that stays is loaded here, before the loop. LLVM cannot move the load itself, because
@@ -119,7 +119,7 @@ def copy(side: Read) -> Group:
     return lambda here, k, lanes: [side(here, k, lanes)]
 
 
-def _copy_chosen(given: Operands) -> None:
+def _copy_chosen(given: Arguments) -> None:
     """Cond is one value: read only the side that it selects."""
     chosen = is_true(given.cond.load(0, 1), 1)
     if given.span.then == given.span.else_ == "f":
@@ -129,6 +129,6 @@ def _copy_chosen(given: Operands) -> None:
         branch(chosen, lambda: _copy_side(given, "then"), lambda: _copy_side(given, "else_"))
 
 
-def _copy_side(given: Operands, name: str) -> None:
+def _copy_side(given: Arguments, name: str) -> None:
     walk = Walk(given, copy(reader(given, name)))
     branch(_is_not_out(given, name), walk.cover)

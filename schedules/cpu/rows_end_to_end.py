@@ -28,8 +28,8 @@ from typing import TypeAlias
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
+from te_select.schedules.cpu.arguments import Arguments
 from te_select.schedules.cpu.flags import STREAM
-from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.plain_span import reader
 from te_select.schedules.cpu.span import BATCH_BYTES
 from te_select.schedules.cpu.vectors import Array, Expr, branch, choose, is_true, let, repeated
@@ -43,7 +43,7 @@ _AHEAD_BYTES = 8192
 _OfRow: TypeAlias = Callable[[Expr, int], Expr]  # from a first column and a number of lanes
 
 
-def rows_end_to_end(given: Operands) -> None:
+def rows_end_to_end(given: Arguments) -> None:
     """Write the span's statements."""
     span = given.span
     with T.If(given.n > 0), T.Then():
@@ -57,7 +57,7 @@ def rows_end_to_end(given: Operands) -> None:
         branch(worth, lambda: rows.walk(past_cache=True), lambda: rows.walk(past_cache=False))
 
 
-def _windows(given: Operands) -> dict[str, Array]:
+def _windows(given: Arguments) -> dict[str, Array]:
     """Put copies of some operands on the stack, so that one load can begin anywhere in a row.
 
     An operand that moves only within the row: its last lanes, followed by its first ones. A side
@@ -82,7 +82,7 @@ def _windows(given: Operands) -> dict[str, Array]:
 class _Rows:
     """The rows, the windows of their operands, and the elements before the first whole line."""
 
-    given: Operands
+    given: Arguments
     windows: dict[str, Array]
     head: Expr
 
@@ -95,7 +95,7 @@ class _Rows:
     def _row(self, r: Expr, past_cache: bool, ahead: Expr | None) -> None:
         """Cover the vectors of row r alone, and the vector that it shares with the next row.
 
-        Ask for the row that is so many ahead.
+        Prefetch the row that is so many ahead.
         """
         span, inner = self.given.span, self.given.inner
         lanes, batch = span.lanes, BATCH_BYTES // span.width
@@ -108,7 +108,7 @@ class _Rows:
 
         if ahead is not None:
             later = let("later", r + ahead)
-            branch(later < self.given.n, lambda: self._ask_for(self.given.from_row(later)))
+            branch(later < self.given.n, lambda: self._prefetch(self.given.from_row(later)))
         own = let("own", (self.head - r * inner) % lanes)
         loop(own, inner, batch, lambda at: store(at, batch))
         loop(inner - (inner - own) % batch, inner, lanes, lambda at: store(at, lanes))
@@ -132,13 +132,13 @@ class _Rows:
         row_bytes = self.given.inner * self.given.span.width
         return let("ahead", T.max(T.int64(1), _AHEAD_BYTES // row_bytes))
 
-    def _ask_for(self, here: Operands) -> None:
-        """Ask for the lines of the side that is read in a later row."""
+    def _prefetch(self, here: Arguments) -> None:
+        """Prefetch the lines of the side that is read in a later row."""
         side = here.then.or_else(is_true(here.cond.load(0, 1), 1), here.else_)
         step = _LINE_BYTES // here.span.width
         loop(T.int64(0), self.given.inner + step - 1, step, side.prefetch)
 
-    def _within(self, here: Operands) -> Walk:
+    def _within(self, here: Arguments) -> Walk:
         """The walk along one row, where operands begin at the row."""
         run = replace(here, span=replace(here.span, inner=1))
         value = self._copied(here) if self._cond_by_row else self._selected(here)
@@ -148,11 +148,11 @@ class _Rows:
     def _cond_by_row(self) -> bool:
         return self.given.moves["cond"] in "os"
 
-    def _copied(self, here: Operands) -> _OfRow:
+    def _copied(self, here: Arguments) -> _OfRow:
         side, step = self._chosen(here, {name: getattr(here, name) for name in _SIDES})
         return lambda at, lanes: side.load(at * step, lanes)
 
-    def _chosen(self, here: Operands, moving: dict[str, Array]) -> tuple[Array, Expr]:
+    def _chosen(self, here: Arguments, moving: dict[str, Array]) -> tuple[Array, Expr]:
         """The side that cond selects for a row, and its step within the row: 1, or 0 if constant.
 
         Without a branch, because cond cannot be predicted. ``moving`` holds the sides that move
@@ -169,7 +169,7 @@ class _Rows:
         steps = (T.int64(moves[name] in "fi") for name in _SIDES)
         return then.or_else(chosen, else_), let("step", T.Select(chosen, *steps))
 
-    def _selected(self, here: Operands) -> _OfRow:
+    def _selected(self, here: Arguments) -> _OfRow:
         cond, then, else_ = (reader(here, name) for name in ("cond", *_SIDES))
 
         def value(at: Expr, lanes: int) -> Expr:
@@ -178,7 +178,7 @@ class _Rows:
 
         return value
 
-    def _shared(self, here: Operands, following: Operands, done: Expr, left: Expr) -> Expr:
+    def _shared(self, here: Arguments, following: Arguments, done: Expr, left: Expr) -> Expr:
         """The vector of the ``left`` last elements of a row, and of the first ones of the next."""
         lanes = here.span.lanes
         number = T.ramp(T.uint8(0), T.uint8(1), lanes)

@@ -23,8 +23,8 @@ from tvm.tirx.script.builder import ir as T
 
 from te_select.levels import SHORT_ROW_BYTES
 from te_select.schedules.cpu.aliasing import LEAST_BYTES
+from te_select.schedules.cpu.arguments import Arguments
 from te_select.schedules.cpu.flags import STREAM
-from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.plain_span import plain_span
 from te_select.schedules.cpu.rows_end_to_end import rows_end_to_end
 from te_select.schedules.cpu.short_rows import short_rows
@@ -36,7 +36,7 @@ _WITHIN = {"f": "f", "o": "s", "i": "f", "s": "s"}  # how an operand moves withi
 _DOWN = {"f": "f", "o": "f", "i": "s", "s": "s"}  # and down a column, if rows have one element
 
 
-def rows_of_named_length(given: Operands) -> None:
+def rows_of_named_length(given: Arguments) -> None:
     """Write the span's statements."""
     branch(
         given.inner == 1,
@@ -45,7 +45,7 @@ def rows_of_named_length(given: Operands) -> None:
     )
 
 
-def _of_length(given: Operands, lengths: range) -> None:
+def _of_length(given: Arguments, lengths: range) -> None:
     """Spans for the given lengths, and for all that are longer."""
     if not lengths:
         _longer(given)
@@ -58,7 +58,7 @@ def _of_length(given: Operands, lengths: range) -> None:
     )
 
 
-def _longer(given: Operands) -> None:
+def _longer(given: Arguments) -> None:
     if not given.span.streaming:
         _by_direction(given)
         return
@@ -67,14 +67,14 @@ def _longer(given: Operands) -> None:
     branch(worth, lambda: rows_end_to_end(given), lambda: _by_direction(given))
 
 
-def _by_direction(given: Operands) -> None:
+def _by_direction(given: Arguments) -> None:
     """Rows that are too short to go backwards do not ask for the direction of each."""
     forwards = replace(given, span=replace(given.span, forwards=True))
     long = given.inner >= LEAST_BYTES // given.span.width
     branch(long, lambda: _row_by_row(given), lambda: _row_by_row(forwards))
 
 
-def _row_by_row(given: Operands) -> None:
+def _row_by_row(given: Arguments) -> None:
     def row(r: Expr) -> None:
         run = _plain(given.from_row(r), given.inner, _WITHIN)
         plain_span(replace(run, span=replace(run.span, streaming=False)))
@@ -82,7 +82,7 @@ def _row_by_row(given: Operands) -> None:
     loop(T.int64(0), given.n, 1, row)
 
 
-def _plain(given: Operands, n: Expr, moves: Mapping[str, str]) -> Operands:
+def _plain(given: Arguments, n: Expr, moves: Mapping[str, str]) -> Arguments:
     """The arguments of a plain span of n elements."""
     cond, then, else_ = (moves[given.moves[name]] for name in ("cond", "then", "else_"))
     span = replace(given.span, cond=cond, then=then, else_=else_, inner=1)

@@ -23,21 +23,21 @@ from typing import TypeAlias
 
 from tvm import tirx
 
-from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.arguments import Arguments
 from te_select.schedules.cpu.plain_span import reader
 from te_select.schedules.cpu.vectors import Array, Expr, choose, let
 from te_select.schedules.cpu.walk import Walk, loop
 
-# Vector j of an operand: from operands, a first row, a number of rows, and j.
-Column: TypeAlias = Callable[[Operands, Expr, int, int], Expr]
+# Vector j of an operand: from arguments, a first row, a number of rows, and j.
+Column: TypeAlias = Callable[[Arguments, Expr, int, int], Expr]
 
 
-def short_rows(given: Operands) -> None:
+def short_rows(given: Arguments) -> None:
     """Write the span's statements."""
     inner = given.span.inner
     cond, then, else_ = (_column(given, name) for name in ("cond", "then", "else_"))
 
-    def select(here: Operands, row: Expr, rows: int) -> list[Expr]:
+    def select(here: Arguments, row: Expr, rows: int) -> list[Expr]:
         def vector(j: int) -> Expr:
             of = (here, row, rows, j)
             return choose(cond(*of), then(*of), else_(*of), rows)
@@ -51,7 +51,7 @@ def short_rows(given: Operands) -> None:
     walk.cover()
 
 
-def _column(given: Operands, name: str) -> Column:
+def _column(given: Arguments, name: str) -> Column:
     """What gives the vectors of an operand, by how it moves."""
     inner, moves = given.span.inner, given.moves[name]
     if moves == "o":
@@ -69,7 +69,7 @@ def _periodic_column(array: Array, inner: int, lanes: int) -> Column:
     count = inner // gcd(inner, lanes) if inner <= lanes else 0
     periods = [let("period", _periodic(array, inner, lanes, j)) for j in range(count)]
 
-    def column(_here: Operands, _row: Expr, rows: int, j: int) -> Expr:
+    def column(_here: Arguments, _row: Expr, rows: int, j: int) -> Expr:
         if periods and rows == lanes:
             return periods[j % count]
         return _periodic(array, inner, rows, j)

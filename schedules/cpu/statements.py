@@ -6,7 +6,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
-from te_select.schedules.cpu.operands import Operands
+from te_select.schedules.cpu.arguments import Arguments
 from te_select.schedules.cpu.plain_span import plain_span
 from te_select.schedules.cpu.rows_end_to_end import rows_end_to_end
 from te_select.schedules.cpu.rows_of_named_length import rows_of_named_length
@@ -49,6 +49,6 @@ def statements(
             Array.at(name, 1 if name == "cond" else span.width, addresses[name.rstrip("_")])
             for name in ("out", "cond", "then", "else_")
         )
-        _WRITERS[span.kind](Operands(span, out, cond, then, else_, let("n", n), inner, flags))
+        _WRITERS[span.kind](Arguments(span, out, cond, then, else_, let("n", n), inner, flags))
     text = imported_text(span.vector_bytes if span.streaming else None)
     return tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", text, builder.get().body)

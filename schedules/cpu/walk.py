@@ -24,8 +24,8 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.aliasing import LEAST_BYTES, backwards
+from te_select.schedules.cpu.arguments import Arguments
 from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
-from te_select.schedules.cpu.operands import Operands
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer, unknown
 
@@ -33,9 +33,9 @@ from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer, unk
 # for spans of 128 bytes and 0.64 for spans of 4096 bytes (Emerald Rapids).
 STREAMED_BYTES = 1024
 
-# The vectors of some rows, one after another: from operands, a first row and a number of rows.
-Group: TypeAlias = Callable[[Operands, Expr, int], list[Expr]]
-_Body: TypeAlias = Callable[[Operands, bool], None]  # from operands, and whether past the cache
+# The vectors of some rows, one after another: from arguments, a first row and a number of rows.
+Group: TypeAlias = Callable[[Arguments, Expr, int], list[Expr]]
+_Body: TypeAlias = Callable[[Arguments, bool], None]  # from arguments, and whether past the cache
 
 
 def loop(
@@ -82,7 +82,7 @@ class Walk:
         It is told whether stores go past the cache.
     """
 
-    given: Operands
+    given: Arguments
     group: Group
     remainder: Callable[[Expr, Expr], None] | None = None
     skipping: _Body | None = None
@@ -103,11 +103,11 @@ class Walk:
     def store(
         self,
         group: Group,
-        starts: Sequence[tuple[Operands, Expr]],
+        starts: Sequence[tuple[Arguments, Expr]],
         rows: int,
         past_cache: bool = False,
     ) -> None:
-        """Load groups of rows, then store them; a start is operands and a row."""
+        """Load groups of rows, then store them; a start is arguments and a row."""
         values = [
             (here.out, k * self.span.inner + j * rows, let("value", vector))
             for here, k in starts
@@ -116,7 +116,7 @@ class Walk:
         for out, element, value in values:
             (out.store_past_cache if past_cache else out.store)(element, value, rows)
 
-    def store_iteration(self, group: Group, here: Operands, past_cache: bool) -> None:
+    def store_iteration(self, group: Group, here: Arguments, past_cache: bool) -> None:
         """One iteration of the main loop: load and store its groups, batch by batch."""
         span = self.span
         starts = [(here, k * span.lanes) for k in range(span.groups_per_iteration)]
@@ -124,7 +124,7 @@ class Walk:
         for k in range(0, len(starts), batch):
             self.store(group, starts[k : k + batch], span.lanes, past_cache)
 
-    def _store_group(self, here: Operands, past_cache: bool) -> None:
+    def _store_group(self, here: Arguments, past_cache: bool) -> None:
         self.store(self.group, [(here, 0)], self.span.lanes, past_cache)
 
     def _cover_remainder(self, first: Expr, count: Expr) -> None:

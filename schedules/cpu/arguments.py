@@ -11,7 +11,7 @@ from te_select.schedules.cpu.vectors import Array, Expr
 
 
 @dataclass(frozen=True)
-class Operands:
+class Arguments:
     """The arguments of a span.
 
     Parameters
@@ -41,8 +41,8 @@ class Operands:
         span = self.span
         return {"out": "f", "cond": span.cond, "then": span.then, "else_": span.else_}
 
-    def from_row(self, row: Expr) -> Operands:
-        """The same operands from a row on."""
+    def from_row(self, row: Expr) -> Arguments:
+        """The same arguments from a row on."""
         steps = {"f": row * self.inner, "o": row}
         arrays = {
             name: getattr(self, name).from_element(steps[moves])
