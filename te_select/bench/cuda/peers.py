@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.bench.cuda.operands import DeviceSet, as_bytes, result, strides, torch_tensors
+from te_select.bench.cuda.device_sets import DeviceSet, as_bytes, result, strides, torch_tensors
 from te_select.bench.peers import jit, libraries
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
 from te_select.operator.access import access_pattern

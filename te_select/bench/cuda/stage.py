@@ -6,7 +6,7 @@ from typing import Any
 import tvm_ffi
 
 import te_select
-from te_select.bench.cuda.operands import DeviceSet, make_sets, poison, result, torch_tensors
+from te_select.bench.cuda.device_sets import DeviceSet, make_sets, poison, result, torch_tensors
 from te_select.bench.cuda.peers import Torch
 from te_select.bench.peers.base import Call, Peer
 from te_select.bench.stage import POISON, ROUNDS, Result, Stage, difference

@@ -5,7 +5,7 @@ import tvm_ffi
 
 import te_select
 from te_select import Workload
-from te_select.bench.cuda.operands import make_sets, poison, result, torch_tensors
+from te_select.bench.cuda.device_sets import make_sets, poison, result, torch_tensors
 from te_select.bench.cuda.peers import PEERS
 from te_select.bench.stage import difference
 from te_select.runtime.call.cuda import driver

@@ -8,7 +8,7 @@ import tvm_ffi
 
 import te_select
 from te_select import Workload
-from te_select.bench.cuda.operands import make_sets, strides
+from te_select.bench.cuda.device_sets import make_sets, strides
 from te_select.bench.cuda.peers import PEERS, CudaPeer
 from te_select.bench.peers import choose_peers
 from te_select.bench.row import COPY, OURS, Options
