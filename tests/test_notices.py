@@ -10,7 +10,7 @@ import pytest
 import te_select
 from te_select import errors, notices
 from te_select.cli.verbs import app
-from te_select.compiler import family
+from te_select.compiler import family_library
 from te_select.errors import ToolchainError
 from te_select.numpy_where.kernels import library
 
@@ -100,7 +100,7 @@ def test_where_shows_what_it_builds(part, words, monkeypatch, tmp_path):
         built.append(sys.stderr.getvalue())
         raise ToolchainError("there is no compiler")
 
-    monkeypatch.setattr(family, "build_family", image)
+    monkeypatch.setattr(family_library, "build_family", image)
     monkeypatch.setattr(library, "PREBUILT", tmp_path / "none")
     for name in ("_loaded", "_failed"):
         monkeypatch.setattr(library, name, set())

@@ -16,7 +16,7 @@ from te_select import kinds
 from te_select.backends import builder, schedule_of
 from te_select.backends.targets import resolve
 from te_select.compiler.build import versions
-from te_select.compiler.family import config_of
+from te_select.compiler.family_library import config_of
 from te_select.compiler.scheduling import checked
 from te_select.errors import TuningError
 from te_select.operator import family

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 
 from te_select.backends.targets import resolve
-from te_select.compiler.family import config_of
+from te_select.compiler.family_library import config_of
 from te_select.errors import TargetError
 from te_select.operator import family
 from te_select.records import folders, log

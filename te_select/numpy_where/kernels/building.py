@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from te_select.compiler.family import build_family
+from te_select.compiler.family_library import build_family
 from te_select.errors import TargetError
 from te_select.numpy_where.kernels import key
 from te_select.operator import family

@@ -241,7 +241,7 @@ def _advice() -> dict[str, str]:
 
 
 def _build_here(parts: list[str]) -> bytes:
-    from te_select.compiler.family import build_family  # noqa: PLC0415 - imports tvm
+    from te_select.compiler.family_library import build_family  # noqa: PLC0415 - imports tvm
 
     return build_family(parts, "native").image
 

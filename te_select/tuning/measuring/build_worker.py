@@ -6,7 +6,7 @@ from typing import Any
 
 from te_select.backends.targets import resolve
 from te_select.compiler.build import build_scheduled
-from te_select.compiler.family import schedule_member
+from te_select.compiler.family_library import schedule_member
 from te_select.compiler.scheduling import schedule
 from te_select.tuning.task import Candidate
 

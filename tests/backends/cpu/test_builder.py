@@ -8,7 +8,7 @@ from te_select import Workload
 from te_select.backends.cpu import builder, link
 from te_select.backends.targets import resolve
 from te_select.compiler.build import build_scheduled
-from te_select.compiler.family import build_family
+from te_select.compiler.family_library import build_family
 from te_select.compiler.scheduling import schedule
 from te_select.errors import ToolchainError
 from te_select.operator.access import access_pattern

@@ -168,7 +168,7 @@ def wheel(tmp_path, family):
         import pathlib
         from te_select.numpy_where.kernels import library
         library.PREBUILT = pathlib.Path({!r})
-        sys.modules["te_select.compiler.family"] = None
+        sys.modules["te_select.compiler.family_library"] = None
     """
     return path, before.format(str(path))
 
@@ -203,7 +203,7 @@ def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path):
     path, before = wheel
     path.unlink()
     (warning,) = use(tmp_path / "cache", before)["warnings"]
-    assert "to build kernels needs te_select.compiler.family" in warning
+    assert "to build kernels needs te_select.compiler.family_library" in warning
     assert warning.endswith("which is not installed; install te-select")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import te_select
 from te_select.backends.targets import resolve
-from te_select.compiler.family import config_of, schedule_member, served_by_family
+from te_select.compiler.family_library import config_of, schedule_member, served_by_family
 from te_select.operator import family
 from te_select.records import folders, lookup, store
 from te_select.tuning.measuring import build_worker
