@@ -11,7 +11,7 @@ import pytest
 import te_select
 from te_select import Workload, kinds
 from te_select.backends.targets import resolve
-from te_select.cli.environment import environment
+from te_select.cli.env import environment
 from te_select.tuning.space import Space
 from te_select.verify.verify import verify_kernel, with_numpy
 from tests.support.cli import run

@@ -70,7 +70,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.bench.peers import choose_peers, with_plugins  # noqa: PLC0415 - as above
     from te_select.bench.row import OURS, Options, label_of  # noqa: PLC0415 - as above
     from te_select.bench.run import run  # noqa: PLC0415 - as above
-    from te_select.cli.environment import environment  # noqa: PLC0415 - kept off --help
+    from te_select.cli.env import environment  # noqa: PLC0415 - kept off --help
     from te_select.timing.cores import busy_cores  # noqa: PLC0415 - kept off --help
     from te_select.timing.operands import Mask  # noqa: PLC0415
 

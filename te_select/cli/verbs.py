@@ -10,7 +10,7 @@ from te_select.cli.bench import bench_command
 from te_select.cli.cache import cache_app
 from te_select.cli.compile import compile_command
 from te_select.cli.console import Group
-from te_select.cli.environment import env_command
+from te_select.cli.env import env_command
 from te_select.cli.flags import Verbs
 from te_select.cli.inspect import inspect_command
 from te_select.cli.logs import logs_app

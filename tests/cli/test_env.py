@@ -5,7 +5,7 @@ import platform
 import pytest
 
 from te_select.backends.cpu import environment as module
-from te_select.cli.environment import environment
+from te_select.cli.env import environment
 from te_select.runtime.call.cpu import features
 
 CPUINFO = """\
