@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import te_select
-from te_select.backends.cpu.profile import of_this_machine
+from te_select.backends.cpu.compiled_profile import of_this_machine
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.timing.cores import threads

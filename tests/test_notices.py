@@ -37,7 +37,7 @@ def test_line_is_shown_during_the_work_and_removed_after_it(monkeypatch):
 
 @pytest.mark.parametrize("origin", ["reasoned: mesh", "measured: znver5"])
 def test_terminal_is_told_to_measure_a_reasoned_profile(origin, monkeypatch):
-    import te_select.backends.cpu.profile as of_cpu
+    import te_select.backends.cpu.compiled_profile as of_cpu
     from te_select.runtime.call.cpu.profile import ADVICE, Profile
 
     found = Profile({}, origin, {}, "", "", False)

@@ -9,7 +9,7 @@ from typing import Any
 import tvm_ffi
 
 import te_select
-from te_select.backends.cpu.profile import of_this_machine
+from te_select.backends.cpu.compiled_profile import of_this_machine
 from te_select.bench.peers.base import Call, Peer
 from te_select.timing import roof
 from te_select.timing.operands import Operands

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from te_select.backends.cpu.profile import of_this_machine
+from te_select.backends.cpu.compiled_profile import of_this_machine
 from te_select.runtime.call.cpu.profile import DECISIONS, NEVER
 from te_select.timing import cores
 from te_select.timing.cpu import calibrate as module

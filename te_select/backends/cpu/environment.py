@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from te_select.backends.cpu import profile
+from te_select.backends.cpu.compiled_profile import of_this_machine
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line
 from te_select.errors import ToolchainError, caught
@@ -53,7 +53,7 @@ def _caches() -> dict[str, str]:
 def _profile() -> dict[str, Any]:
     """The profile that libraries find here, and what they decide by it."""
     try:
-        found = profile.of_this_machine()
+        found = of_this_machine()
     except ToolchainError:
         return {"origin": None}
     described: dict[str, Any] = {"origin": found.origin, **found.machine, **found.decisions}

@@ -235,7 +235,7 @@ def _built(what: str, parts: list[str]) -> bytes:
 
 
 def _advice() -> dict[str, str]:
-    from te_select.backends.cpu.profile import of_this_machine  # noqa: PLC0415 - for builds only
+    from te_select.backends.cpu.compiled_profile import of_this_machine  # noqa: PLC0415 - to build
 
     return of_this_machine().advice
 

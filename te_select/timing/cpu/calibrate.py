@@ -22,7 +22,7 @@ from unittest import mock
 import tvm_ffi
 
 import te_select
-from te_select.backends.cpu.profile import of_this_machine
+from te_select.backends.cpu.compiled_profile import of_this_machine
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.records.doubt import BUSY

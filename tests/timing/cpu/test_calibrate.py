@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from te_select.backends.cpu.profile import of_this_machine
+from te_select.backends.cpu.compiled_profile import of_this_machine
 from te_select.runtime.call.cpu.profile import ADVICE, DECISIONS, NEVER, Profile
 from te_select.timing.cpu import calibrate as module
 from te_select.timing.cpu.calibrate import SECOND, Measured, keep, measure
