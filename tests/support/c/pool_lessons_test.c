@@ -38,7 +38,7 @@ int fair_share(void) { return said_fair; }
 
 int asleep(void) { return the_pool()->sleeping; }
 void say_asleep(int count) { the_pool()->sleeping = count; }
-void ask_helpers(void) { ask(the_pool(), te_select_now_ns()); }
+void wake_to_ask(void) { ask_helpers(the_pool(), te_select_now_ns()); }
 int answers(void) { return the_pool()->came_at_once; }
 int64_t count_pauses(void) { return atomic_exchange(&pauses, 0); }
 
@@ -67,7 +67,7 @@ int64_t looks_after(int32_t count, int64_t ns) {
   p.ranges[0].ticket = (uint32_t)count;
   p.ranges[1].ticket = (uint64_t)(2 * count - 1) << 32 | (uint32_t)(2 * count);
   looks = 0;
-  return work(&p, 0, 2, te_select_now_ns()) == (uint32_t)count + 1 ? looks : -1;
+  return do_tasks(&p, 0, 2, te_select_now_ns()) == (uint32_t)count + 1 ? looks : -1;
 }
 
 int at_hand(int wanted) { return te_select_threads_at_hand(wanted, 4); }

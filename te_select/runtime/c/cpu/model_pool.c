@@ -27,7 +27,7 @@ typedef struct {
 } job;
 
 /* The share of one of TVM's threads. */
-static int work(int id, tvm_environment* environment, void* data) {
+static int do_share(int id, tvm_environment* environment, void* data) {
   job* j = data;
   int32_t threads = environment->num_task < j->threads ? environment->num_task : j->threads;
   if (threads <= 1) {
@@ -46,6 +46,6 @@ int te_select_parallel_in_model(te_select_task task, void* data, int32_t tasks, 
   if (!&__TVMBackendParallelLaunch || !__TVMBackendParallelLaunch) return -1;
   job j = {.task = task, .data = data, .tasks = tasks, .threads = threads};
   enum { ALL_THREADS = 0 };
-  if (__TVMBackendParallelLaunch(work, &j, ALL_THREADS)) return 1;
+  if (__TVMBackendParallelLaunch(do_share, &j, ALL_THREADS)) return 1;
   return j.alone ? -1 : j.failed;
 }

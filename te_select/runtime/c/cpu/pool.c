@@ -63,7 +63,7 @@ static void sleep_on(void* word, uint32_t value) {
 /* ---- tasks ------------------------------------------------------------------------------------ */
 
 /* Takes a task out of a range; -1 if none is left. */
-static int32_t take(te_select_range* r) {
+static int32_t take_task(te_select_range* r) {
   uint64_t ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
   for (;;) {
     uint32_t next = (uint32_t)(ticket >> 32), end = (uint32_t)ticket;
@@ -76,13 +76,13 @@ static int32_t take(te_select_range* r) {
 }
 
 /* Takes and does tasks of a range until none is left; returns how many this thread did. */
-static uint32_t work_on(te_select_pool* p, te_select_range* r, int is_helper) {
+static uint32_t do_tasks_of(te_select_pool* p, te_select_range* r, int is_helper) {
   uint32_t done = 0;
-  for (int32_t task; (task = take(r)) >= 0; ++done) {
+  for (int32_t task; (task = take_task(r)) >= 0; ++done) {
     if (p->task(task, p->tasks, p->data)) atomic_store(&p->failed, 1);
     if (is_helper) {
       te_select_fence();
-      /* Sequentially consistent with the look at caller_sleeps in `help`. */
+      /* Sequentially consistent with the look at caller_sleeps in `run_helper`. */
       atomic_fetch_add(&p->finished, 1);
     }
   }
@@ -112,15 +112,15 @@ static int32_t begin_of(int32_t owner, int32_t tasks, int32_t threads) {
 }
 
 /* Does tasks of the `own` range and then of the others until none is left; returns how many. */
-static uint32_t work(te_select_pool* p, int32_t own, int32_t threads, int64_t start) {
-  uint32_t done = work_on(p, &p->ranges[own], own > 0);
+static uint32_t do_tasks(te_select_pool* p, int32_t own, int32_t threads, int64_t start) {
+  uint32_t done = do_tasks_of(p, &p->ranges[own], own > 0);
   int64_t patience = done ? PATIENCE * (te_select_now_ns() - start) / done : 0;
   for (int32_t i = 1; i < threads; ++i) {
     int32_t other = (own + i) % threads;
     /* This may already be a later job. Then `begin` is wrong, which only makes this thread wait. */
     int32_t tasks = atomic_load_explicit(&p->tasks, memory_order_relaxed);
     if (is_left(&p->ranges[other], begin_of(other, tasks, threads), patience)) {
-      done += work_on(p, &p->ranges[other], own > 0);
+      done += do_tasks_of(p, &p->ranges[other], own > 0);
     }
   }
   return done;
@@ -131,7 +131,7 @@ typedef struct {
   int32_t number; /* from 1 */
 } helper;
 
-static void* help(void* argument) {
+static void* run_helper(void* argument) {
   helper self = *(helper*)argument;
   free(argument);
   te_select_pool* p = self.pool;
@@ -157,7 +157,7 @@ static void* help(void* argument) {
       te_select_answer(p);
       continue;
     }
-    if (work(p, self.number, threads, te_select_now_ns()) && atomic_load(&p->caller_sleeps))
+    if (do_tasks(p, self.number, threads, te_select_now_ns()) && atomic_load(&p->caller_sleeps))
       te_select_wake(&p->finished, 1);
   }
   return NULL;
@@ -178,7 +178,7 @@ static void start_helpers(te_select_pool* p, int32_t wanted) {
     pthread_t thread;
     if (!argument) break;
     *argument = (helper){p, p->helpers + 1};
-    if (pthread_create(&thread, &attributes, help, argument)) {
+    if (pthread_create(&thread, &attributes, run_helper, argument)) {
       free(argument);
       break;
     }
@@ -219,7 +219,7 @@ static int64_t wait_for(te_select_pool* p, uint32_t count) {
   return te_select_now_ns() - start;
 }
 
-static int get(te_select_pool* p) {
+static int claim_pool(te_select_pool* p) {
   int32_t nobody = 0;
   return atomic_compare_exchange_strong(&p->busy, &nobody, 1);
 }
@@ -230,7 +230,7 @@ static void turn_away(te_select_pool* p) {
   atomic_fetch_or(&p->turned_away, UINT64_C(1) << (mixed >> 58));
 }
 
-static void put_back(te_select_pool* p) {
+static void release_pool(te_select_pool* p) {
   atomic_store_explicit(&p->busy, 0, memory_order_release);
 }
 
@@ -245,9 +245,9 @@ int32_t te_select_threads_at_hand(int32_t wanted, int32_t most) {
   wanted = te_select_leave_cores(p, wanted, most);
   if (wanted <= 1) return 1;
   if (p->serial_until_ns) {
-    if (!get(p)) return 1;
+    if (!claim_pool(p)) return 1;
     int welcome = te_select_cores_are_free(p);
-    put_back(p);
+    release_pool(p);
     if (!welcome) return 1;
   }
   return wanted < TE_SELECT_MOST_THREADS ? wanted : TE_SELECT_MOST_THREADS;
@@ -263,7 +263,7 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
   }
   te_select_pool* p = the_pool();
   if (!p || p->forked) return run_alone(task, data);
-  if (!get(p)) { /* the helpers of another call use the cores */
+  if (!claim_pool(p)) { /* the helpers of another call use the cores */
     turn_away(p);
     return run_alone(task, data);
   }
@@ -288,12 +288,12 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
     te_select_wake(&p->generation, INT_MAX);
   }
   int64_t start = te_select_now_ns();
-  uint32_t by_helpers = (uint32_t)tasks - work(p, 0, threads, start);
+  uint32_t by_helpers = (uint32_t)tasks - do_tasks(p, 0, threads, start);
   int64_t waited = wait_for(p, by_helpers);
   int failed = atomic_load_explicit(&p->failed, memory_order_relaxed);
   uint32_t fair = (uint32_t)(tasks - begin_of(1, tasks, threads));
   te_select_pool_record_result(p, were_awake, by_helpers, fair, waited);
-  put_back(p);
+  release_pool(p);
   return failed;
 }
 
@@ -309,7 +309,7 @@ void te_select_run_serially(void) {
 __attribute__((constructor)) static void stay_loaded_and_watch_forks(void) {
   Dl_info own;
   struct link_map* map;
-  if (dladdr1((void*)take, &own, (void**)&map, RTLD_DL_LINKMAP) && *map->l_name) {
+  if (dladdr1((void*)take_task, &own, (void**)&map, RTLD_DL_LINKMAP) && *map->l_name) {
     dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   }
   pthread_atfork(NULL, NULL, te_select_run_serially);

@@ -99,7 +99,7 @@ void te_select_pool_record_result(te_select_pool* p, int awake, uint32_t done, u
 }
 
 /* Wakes the helpers without work for them. */
-static void ask(te_select_pool* p, int64_t now) {
+static void ask_helpers(te_select_pool* p, int64_t now) {
   te_select_keep_apart(p, p->helpers + 1);
   if (!p->gives_way) give_way(p);
   atomic_store(&p->came_at_once, 0);
@@ -119,7 +119,7 @@ int te_select_cores_are_free(te_select_pool* p) {
   int64_t now = te_select_now_ns();
   if (now < p->serial_until_ns) return 0;
   if (!p->asked) {
-    ask(p, now);
+    ask_helpers(p, now);
     return 0;
   }
   /* One thread of many may have other reasons to come late. */

@@ -77,7 +77,7 @@ static void take_block(walk* w) {
 }
 
 /* Cuts the block into pieces: tiles fit into their buffers, and every thread has work. */
-static void cut(walk* w, int64_t tasks) {
+static void cut_block(walk* w, int64_t tasks) {
   int64_t width = w->around.width, around = count_around(w);
   w->piece = w->whole;
   if (w->by_tiles) {
@@ -238,7 +238,7 @@ static int32_t decide(walk* w, const te_select_machine* machine,
 }
 
 /* Walks; nonzero means failure. */
-static int run(walk* w, int32_t tasks) {
+static int run_walk(walk* w, int32_t tasks) {
   if (!make_rooms(w)) return -1;
   int failed = run_cut(w, tasks);
   if (w->memory) free(w->memory); /* short calls spare themselves the call */
@@ -266,12 +266,12 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   w.flags = machine->decisions.backwards ? TE_SELECT_BACKWARDS : 0;
   /* Small calls spare themselves 10 ns of 250. */
   if (te_select_count_moved(bytes) >= machine->small_below) tasks = decide(&w, machine, bytes);
-  cut(&w, tasks);
+  cut_block(&w, tasks);
   if (plan) {
     plan->threads = w.threads;
     plan->past_cache = (w.flags & TE_SELECT_STREAM) != 0;
     plan->by_tiles = w.by_tiles;
-  } else if (run(&w, tasks)) {
+  } else if (run_walk(&w, tasks)) {
     return TE_SELECT_WHERE_FAILED;
   }
   if (w.by_tiles) return TE_SELECT_WHERE_DONE;

@@ -33,8 +33,8 @@ typedef struct { uint64_t halves[2]; } sixteen;
   }                                                        \
   break
 
-static void copy(char* to, int64_t to_row, int64_t to_col, const char* from, int64_t from_row,
-                 int64_t from_col, int64_t m, int64_t n, int64_t item) {
+static void copy_items(char* to, int64_t to_row, int64_t to_col, const char* from, int64_t from_row,
+                       int64_t from_col, int64_t m, int64_t n, int64_t item) {
   switch (item) {
     case 1:
       COPY(uint8_t);
@@ -62,9 +62,9 @@ void te_select_copy(char* to, int64_t to_row, int64_t to_col, const char* from, 
   int64_t down = llabs(to_row) + llabs(from_row);
   int64_t along = llabs(to_col) + llabs(from_col);
   if (m > 1 && down < along) {
-    copy(to, to_col, to_row, from, from_col, from_row, n, m, item);
+    copy_items(to, to_col, to_row, from, from_col, from_row, n, m, item);
   } else {
-    copy(to, to_row, to_col, from, from_row, from_col, m, n, item);
+    copy_items(to, to_row, to_col, from, from_row, from_col, m, n, item);
   }
 }
 
@@ -110,7 +110,7 @@ int te_select_fills_rows(const te_select_block* block, int32_t width) {
   return singles && te_select_rows_number(block, width) >= 0;
 }
 
-static void fill(char* const* data, int64_t n, int32_t width) {
+static void fill_row(char* const* data, int64_t n, int32_t width) {
   const char* side = *data[TE_SELECT_COND] ? data[TE_SELECT_THEN] : data[TE_SELECT_ELSE];
   char element[16];
   memcpy(element, side, (size_t)width); /* the side may be the first element of out */
@@ -126,7 +126,7 @@ static int run_each(const te_select_where_kernels* kernels, const te_select_bloc
                                   data[TE_SELECT_OUT]};
   for (int64_t i = 0; i < m; ++i) {
     if (!moving) {
-      fill(at, n, width);
+      fill_row(at, n, width);
     } else {
       int failed = kernel((void* const*)at, &n, flags);
       if (failed) return failed;

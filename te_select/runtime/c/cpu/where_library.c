@@ -49,7 +49,7 @@ static void add_one(te_select_where_run* to, const te_select_where_run* from) {
   if (kernel && !te_select_kernel_at(to)) te_select_put_kernel(to, kernel);
 }
 
-static void add(const te_select_where_library* other) {
+static void add_kernels(const te_select_where_library* other) {
   for (int w = 0; w < TE_SELECT_WIDTHS; ++w) {
     for (int i = 0; i < TE_SELECT_ROWS; ++i) {
       add_one(&all.rows[w][i], &other->kernels->rows[w][i]);
@@ -64,12 +64,12 @@ static const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSI
                                                 .call = call_any,
                                                 .chain = run_chain,
                                                 .refusal = refusal,
-                                                .add = add,
+                                                .add = add_kernels,
                                                 .kernels = &own};
 
 void te_select_where_take_level(int32_t level) {
   te_select_where_fill(&own, level);
-  add(&library);
+  add_kernels(&library);
 }
 
 /* ---- for tvm-ffi -------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ static const char* const names[] = {"cond", "x", "y", "out"};
 static const te_select_request where = {&any_shapes, TE_SELECT_STRICT, names};
 
 /* Checks a tensor and finds its strides in bytes. One without strides is compact. */
-static int take(const DLTensor* t, int operand, DLDataType type, int64_t* strides) {
+static int check_tensor(const DLTensor* t, int operand, DLDataType type, int64_t* strides) {
   DLDeviceType device = t->device.device_type;
   if (device != kDLCPU && device != kDLCUDAHost && device != kDLROCMHost) {
     return te_select_fail(&where, operand, "ValueError", "is not in memory of the CPU");
@@ -171,7 +171,7 @@ TE_SELECT_EXPORT(te_select_where) {
     int i = k % TE_SELECT_OPERANDS; /* out first, which says what the others may be */
     const DLTensor* t = te_select_tensor_of(&args[i]);
     if (t) {
-      if (take(t, i, out->dtype, strides[i])) return -1;
+      if (check_tensor(t, i, out->dtype, strides[i])) return -1;
       views[i] = (te_select_view){t->ndim, t->shape, strides[i]};
       call.data[i] = (char*)((uintptr_t)t->data + t->byte_offset); /* NULL if it is empty */
     } else if (i != TE_SELECT_COND && to_element(&args[i], out->dtype, elements[i])) {

@@ -5,7 +5,7 @@ enum { MOST_STEPS = 64 };
 
 /* An operand of a chain. Returns 1 if it is contiguous and has as many elements as out, 0 if it is a
  * side of one element, and -1 otherwise. */
-static int take(PyObject* value, PyArrayObject* out, int is_cond, char** data) {
+static int take_operand(PyObject* value, PyArrayObject* out, int is_cond, char** data) {
   if (!PyArray_CheckExact(value)) return -1;
   PyArrayObject* array = (PyArrayObject*)value;
   int fits = is_cond ? PyArray_TYPE(array) == NPY_BOOL
@@ -22,7 +22,7 @@ static int take_step(PyObject* pair, PyObject* held, PyArrayObject* out, te_sele
   PyObject* const inputs[] = {PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1), held};
   to->moving = 0;
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-    int moves = take(inputs[i], out, i == TE_SELECT_COND, &to->data[i]);
+    int moves = take_operand(inputs[i], out, i == TE_SELECT_COND, &to->data[i]);
     if (moves < 0) return 0;
     to->moving = 2 * to->moving + moves;
   }

@@ -293,7 +293,7 @@ static PyMethodDef methods[] = {
 };
 
 /* NumPy, without which there is nothing here, has one interpreter in a process, too. */
-static int fill(PyObject* made) {
+static int fill_module(PyObject* made) {
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     PyErr_SetString(PyExc_ImportError, "te_select's extension is for the main interpreter alone");
     return -1;
@@ -308,7 +308,7 @@ static int fill(PyObject* made) {
 }
 
 static PyModuleDef_Slot slots[] = {
-    {Py_mod_exec, (void*)fill},
+    {Py_mod_exec, (void*)fill_module},
 #ifdef Py_mod_multiple_interpreters
     {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
 #endif

@@ -82,7 +82,7 @@ static te_select_verdict take_array(PyObject* value, te_select_operand* found) {
 
 /* Converts a small array. Where NumPy is set to raise an error of a signalling NaN, Python does it:
  * numpy.where says nothing of these. */
-static te_select_verdict cast(te_select_operand* found, PyArray_Descr* type) {
+static te_select_verdict cast_array(te_select_operand* found, PyArray_Descr* type) {
   Py_INCREF(type);
   found->elements = (PyArrayObject*)PyArray_CastToType(found->array, type, 0);
   if (found->elements) return TE_SELECT_TAKEN;
@@ -109,7 +109,7 @@ static te_select_verdict take_cond(PyObject* value, te_select_operand* found) {
   if (!PyTypeNum_ISNUMBER(type)) return TE_SELECT_FALLBACK_ELEMENT_TYPE;
   if (PyArray_SIZE(found->array) > SMALL) return TE_SELECT_FALLBACK_PROMOTION;
   PyArray_Descr* boolean = PyArray_DescrFromType(NPY_BOOL);
-  taken = cast(found, boolean);
+  taken = cast_array(found, boolean);
   Py_DECREF(boolean);
   return taken;
 }
@@ -196,7 +196,7 @@ static te_select_verdict to_element(te_select_operand* found, PyArray_Descr* typ
 /* ---- types -------------------------------------------------------------------------------------- */
 
 /* Whether a number leaves the type of an array as it is. */
-static int yields(PyObject* number, int type) {
+static int keeps_type(PyObject* number, int type) {
   if (PyLong_CheckExact(number)) return PyTypeNum_ISNUMBER(type) && type != NPY_BOOL;
   if (PyFloat_CheckExact(number)) return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISCOMPLEX(type);
   return PyTypeNum_ISCOMPLEX(type);
@@ -233,7 +233,7 @@ static te_select_verdict convert(te_select_operand* found, PyArray_Descr* type) 
   /* NumPy 2.4 crashes if it converts 600 dates of generic units to years. */
   if (PyTypeNum_ISDATETIME(type->type_num)) return TE_SELECT_FALLBACK_PROMOTION;
   if (PyArray_SIZE(found->array) > SMALL) return TE_SELECT_FALLBACK_PROMOTION;
-  return cast(found, type);
+  return cast_array(found, type);
 }
 
 static te_select_verdict find_type(te_select_operands* found) {
@@ -248,7 +248,7 @@ static te_select_verdict find_type(te_select_operands* found) {
     found->type = of_numbers(x->number, y->number);
   } else {
     PyArray_Descr* type = PyArray_DESCR(x->array ? x->array : y->array);
-    if (!yields(x->array ? y->number : x->number, type->type_num))
+    if (!keeps_type(x->array ? y->number : x->number, type->type_num))
       return TE_SELECT_FALLBACK_PROMOTION;
     found->type = (PyArray_Descr*)Py_NewRef((PyObject*)type);
   }

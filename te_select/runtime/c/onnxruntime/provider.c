@@ -53,7 +53,7 @@ static OrtStatus* is_ours(const provider* p, OrtEpGraphSupportInfo* info, const 
   return NULL;
 }
 
-static OrtStatus* claim(OrtEp* ep, const OrtGraph* graph, OrtEpGraphSupportInfo* info) {
+static OrtStatus* claim_nodes(OrtEp* ep, const OrtGraph* graph, OrtEpGraphSupportInfo* info) {
   const provider* p = provider_of(ep);
   size_t count;
   int ours = 0;
@@ -83,7 +83,7 @@ static const char* vendor(ORT_UNUSED const OrtEpFactory* factory) { return "te-s
 static uint32_t vendor_id(ORT_UNUSED const OrtEpFactory* factory) { return 0; }
 static const char* version(ORT_UNUSED const OrtEpFactory* factory) { return "1.0.0"; }
 static bool is_stream_aware(ORT_UNUSED const OrtEpFactory* factory) { return false; }
-static void keep(ORT_UNUSED OrtEpFactory* factory, ORT_UNUSED OrtEp* ep) {}
+static void release_ep(ORT_UNUSED OrtEpFactory* factory, ORT_UNUSED OrtEp* ep) {}
 
 /* The CPU, once. */
 static OrtStatus* find_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* devices,
@@ -99,7 +99,7 @@ static OrtStatus* find_devices(OrtEpFactory* factory, const OrtHardwareDevice* c
   return NULL;
 }
 
-static OrtStatus* create(OrtEpFactory* factory, ORT_UNUSED const OrtHardwareDevice* const* devices,
+static OrtStatus* new_ep(OrtEpFactory* factory, ORT_UNUSED const OrtHardwareDevice* const* devices,
                          ORT_UNUSED const void* metadata, ORT_UNUSED size_t count,
                          ORT_UNUSED const void* options, ORT_UNUSED const void* logger,
                          OrtEp** out) {
@@ -113,20 +113,20 @@ static OrtStatus* find_data_transfer(ORT_UNUSED OrtEpFactory* factory, void** ou
   return NULL;
 }
 
-static OrtStatus* fill(provider* made, const OrtApi* api) {
+static OrtStatus* fill_provider(provider* made, const OrtApi* api) {
   *made = (provider){.factory = {.version = ORT_VERSION,
                                  .GetName = name,
                                  .GetVendor = vendor,
                                  .GetSupportedDevices = find_devices,
-                                 .CreateEp = create,
-                                 .ReleaseEp = keep,
+                                 .CreateEp = new_ep,
+                                 .ReleaseEp = release_ep,
                                  .GetVendorId = vendor_id,
                                  .GetVersion = version,
                                  .CreateDataTransfer = find_data_transfer,
                                  .IsStreamAware = is_stream_aware},
                      .ep = {.version = ORT_VERSION,
                             .GetName = name_of_ep,
-                            .GetCapability = claim,
+                            .GetCapability = claim_nodes,
                             .GetKernelRegistry = find_kernels},
                      .api = api,
                      .ep_api = api->GetEpApi()};
@@ -151,7 +151,7 @@ __attribute__((visibility("default"))) OrtStatus* CreateEpFactories(
   }
   provider* made = malloc(sizeof(*made));
   if (!made) return api->CreateStatus(ORT_FAIL, "te_select: there is no memory for a provider");
-  OrtStatus* status = fill(made, api);
+  OrtStatus* status = fill_provider(made, api);
   if (status) {
     if (made->registry) made->ep_api->ReleaseKernelRegistry(made->registry);
     free(made);

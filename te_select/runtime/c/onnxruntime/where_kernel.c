@@ -69,7 +69,7 @@ static OrtStatus* create(void* state, ORT_UNUSED const OrtKernelInfo* info, OrtK
   return NULL;
 }
 
-static void keep(ORT_UNUSED OrtKernelImpl* kernel) {}
+static void release_kernel(ORT_UNUSED OrtKernelImpl* kernel) {}
 
 enum { MOST_TYPES = 4, FIRST_VERSION = 9, LAST_VERSION = 16 };
 
@@ -85,8 +85,8 @@ static const kind kinds[TE_SELECT_ORT_WIDTHS] = {
     {4, 3, {ORT_INT32, ORT_UINT32, ORT_FLOAT}},
     {8, 3, {ORT_INT64, ORT_UINT64, ORT_DOUBLE}}};
 
-static OrtStatus* describe(const OrtEpApi* ep_api, const char* provider, const kind* of,
-                           OrtKernelDefBuilder* builder) {
+static OrtStatus* describe_kernel(const OrtEpApi* ep_api, const char* provider, const kind* of,
+                                  OrtKernelDefBuilder* builder) {
   const OrtDataType* types[MOST_TYPES];
   for (size_t i = 0; i < of->count; ++i) {
     ORT_TRY(ep_api->GetTensorDataType(of->types[i], &types[i]));
@@ -103,7 +103,7 @@ static OrtStatus* add_kernel(const OrtEpApi* ep_api, const char* provider, const
   OrtKernelDefBuilder* builder;
   OrtKernelDef* def = NULL;
   ORT_TRY(ep_api->CreateKernelDefBuilder(&builder));
-  OrtStatus* status = describe(ep_api, provider, of, builder);
+  OrtStatus* status = describe_kernel(ep_api, provider, of, builder);
   if (!status) status = ep_api->KernelDefBuilder_Build(builder, &def);
   if (!status) status = ep_api->KernelRegistry_AddKernel(registry, def, create, kernel);
   if (def) ep_api->ReleaseKernelDef(def);
@@ -116,7 +116,7 @@ OrtStatus* te_select_ort_add_kernels(const OrtApi* api, const char* provider,
                                      OrtKernelRegistry* registry) {
   for (int i = 0; i < TE_SELECT_ORT_WIDTHS; ++i) {
     kernels[i] = (te_select_ort_kernel){
-        .kernel = {.version = ORT_VERSION, .Compute = compute, .Release = keep},
+        .kernel = {.version = ORT_VERSION, .Compute = compute, .Release = release_kernel},
         .api = api,
         .width = kinds[i].width};
     ORT_TRY(add_kernel(api->GetEpApi(), provider, &kinds[i], &kernels[i], registry));

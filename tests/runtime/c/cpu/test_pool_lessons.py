@@ -82,7 +82,7 @@ def wait_until(holds):
 
 def settle(pool):
     """Have all helpers answer, and sleep; until then they may not have seen the last job."""
-    pool.ask_helpers()
+    pool.wake_to_ask()
     wait_until(lambda: pool.answers() == 3 and pool.asleep() == 3)
 
 
