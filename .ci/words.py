@@ -12,7 +12,7 @@ RETIRED = {
     r"\bfirst format\b": "nothing: no library of it was released",
     r"\bheld_off\b": "no_fork_during",
     r"\blimits\.explained\b": "limits.tvm_errors_as_ours",
-    r"\bfree_cores\.[ch]\b": "pool_backoff",
+    r"\b(free_cores|pool_backoff)\.[ch]\b": "pool_cores",
     r"\bkinds_of_tensors\b": "tensor_libraries",
     r"\bseam\.(family|alike|portable|effect)\b": "the name that schedules/seam.py has",
     r"\bte_select\.(machines|checking|functional)\b": "backends, verify or numpy_where",

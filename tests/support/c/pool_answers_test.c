@@ -1,7 +1,7 @@
 /* Threads that do nothing but answer; calls are made to run alone by hand. */
 #define _GNU_SOURCE
 #include "pool.h"
-#include "pool_backoff.h"
+#include "pool_cores.h"
 
 extern _Atomic(te_select_pool*) te_select_pool_v5;
 

@@ -23,7 +23,7 @@ static _Atomic int64_t pauses;
 #define te_select_pool_record_result hear_and_record
 #include "pool.c"
 #undef te_select_pool_record_result
-#include "pool_backoff.c"
+#include "pool_cores.c"
 _Atomic(te_select_pool*) pool_of_this_test;
 
 /* What the last job said of its helpers. */

@@ -12,7 +12,7 @@
  *
  * After a job, helpers look for work for a short while, and then sleep. They are woken on other CPUs
  * than the caller's. The caller sleeps, too, while a helper finishes its last task: then the system
- * can continue a helper that it has stopped on the caller's core. `pool_backoff.c` decides whether a
+ * can continue a helper that it has stopped on the caller's core. `pool_cores.c` decides whether a
  * call has helpers at all.
  */
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pool_backoff.h"
+#include "pool_cores.h"
 
 enum {
   HELPER_SPINS = 3000,      /* looks for a new job before a helper sleeps; some 100 us */

@@ -60,7 +60,7 @@ def test_variable_that_is_wrong_is_refused_at_load_and_by_calls(parallel, variab
 
 
 def test_threads_have_equal_tasks_of_256_kb_at_most_65536(tmp_path):
-    names = "cond_sampling", "cpu_model", "pool", "pool_backoff", "processors", "profile", "sysfs"
+    names = "cond_sampling", "cpu_model", "pool", "pool_cores", "processors", "profile", "sysfs"
     files = [f"cpu/{name}.c" for name in names]
     tasks_for = ctypes.CDLL(str(c_half.build(tmp_path, "decide_test.c", files))).tasks_for
     tasks_for.restype = ctypes.c_int64

@@ -33,7 +33,7 @@ FAIR = 48  # tasks that are the helpers' share
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    return c_half.build(tmp_path_factory.mktemp("lessons"), "pool_backoff_test.c", [])
+    return c_half.build(tmp_path_factory.mktemp("lessons"), "pool_cores_test.c", [])
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_threads_that_no_longer_call_are_forgotten_in_time(pool):
 
 @pytest.fixture(scope="module")
 def answering(tmp_path_factory):
-    sources = ["cpu/pool.c", "cpu/pool_backoff.c"]
+    sources = ["cpu/pool.c", "cpu/pool_cores.c"]
     return c_half.build(tmp_path_factory.mktemp("answers"), "pool_answers_test.c", sources)
 
 

@@ -1,4 +1,4 @@
-/* Finding out whether the cores are free, and keeping helpers off the caller's CPU.
+/* Which cores helpers may run on, and whether these are free.
  *
  * If the caller had to wait long for a helper, or helpers came too late several times, the cores have
  * other work. Then calls run alone, and from time to time one of them wakes the helpers without work.
@@ -10,7 +10,7 @@
  * time (Zen 4, two cores, 2^16 to 2^20 elements).
  */
 #define _GNU_SOURCE
-#include "pool_backoff.h"
+#include "pool_cores.h"
 
 #include <limits.h>
 #include <sched.h>

@@ -41,7 +41,7 @@ static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* 
 #define sched_setaffinity move_helper
 #define sched_setscheduler set_policy_of_helper
 #define sched_getscheduler(id) policy_of[id]
-#include "pool_backoff.c"
+#include "pool_cores.c"
 
 enum { CORES = 8 };
 
