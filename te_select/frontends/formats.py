@@ -6,10 +6,10 @@ from here. What its operator takes, and how it spells element types, is in
 when it is used.
 """
 
+import pkgutil
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from te_select import kinds
 from te_select.errors import ToolchainError
 from te_select.operator.node import ModelNode
 
@@ -41,7 +41,7 @@ class Format:
     def read(self, file: BinaryIO, *, expand: bool) -> list[ModelNode]:
         """Read an opened file of the format; the rest is as for `te_select.read_model`."""
         try:
-            reader = kinds.load(self.reader)
+            reader = pkgutil.resolve_name(self.reader)
         except ModuleNotFoundError as error:
             raise ToolchainError(
                 f"{self.title} is read with {error.name}; pip install 'te-select[models]'"
