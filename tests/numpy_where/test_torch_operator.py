@@ -124,9 +124,10 @@ def test_odd_operands_and_errors_are_torchs(case):
     check(te_select.where, *ODD[case])
 
 
-def test_out_is_written_and_marked():
-    cond, x, y = torch.rand(1000) > 0.5, torch.rand(1000), torch.rand(1000)
-    expected, out = torch.where(cond, x, y), torch.empty(1000)
+@pytest.mark.parametrize("dtype", [torch.float, torch.cfloat])  # complex calls get all checks
+def test_out_is_written_and_marked(dtype):
+    cond, x, y = torch.rand(1000) > 0.5, *torch.rand(2, 1000, dtype=dtype)
+    expected, out = torch.where(cond, x, y), torch.empty(1000, dtype=dtype)
     before = out._version
     assert te_select.where(cond, x, y, out=out) is out
     assert torch.equal(out, expected) and out._version > before

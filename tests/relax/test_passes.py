@@ -256,17 +256,18 @@ def test_kernel_of_an_earlier_pass_serves_no_other_target(place):
 
 
 def test_later_pass_adds_kernels_and_keeps_what_is_reported():
-    def both(c, x, y):
-        return relax.op.concat([relax.op.where(c, x, y), relax.op.where(c, x, relax.const(0.0))], 0)
+    def three(c, x, y):
+        zero = relax.const(0.0)
+        return relax.op.concat([relax.op.where(c, *xy) for xy in ((x, y), (x, zero), (zero, y))], 0)
 
     arrays = operands(*LONG)
-    mod = where_module(*LONG, build=both)
-    once = UseSelect(TARGET, wanted=lambda place, _: place == "main#0")(mod)
-    twice = UseSelect(OTHER)(once)
-    assert decisions(once) == [("main#0", "replaced"), ("main#1", "left")]
-    assert decisions(twice) == [("main#0", "replaced"), ("main#1", "replaced")]
-    assert len(twice.attrs["external_mods"]) == 2
-    assert run(twice, TARGET, arrays) == run(mod, TARGET, arrays)
+    mod = passed = where_module(*LONG, build=three)
+    for k, target in enumerate((TARGET, OTHER, OTHER)):
+        passed = UseSelect(target, wanted=lambda place, _, k=k: place == f"main#{k}")(passed)
+        done = [("replaced" if place <= k else "left") for place in range(3)]
+        assert decisions(passed) == [(f"main#{place}", what) for place, what in enumerate(done)]
+        assert len(passed.attrs["external_mods"]) == k + 1
+    assert run(passed, TARGET, arrays) == run(mod, TARGET, arrays)
 
 
 def test_target_around_the_making_of_the_pass_is_taken(exported):

@@ -11,6 +11,9 @@ import threading
 
 import pytest
 
+import te_select
+from te_select.errors import ArtifactError
+from te_select.numpy_where.kernels import key, library
 from te_select.runtime.artifact import cache, stored
 from tests.support.programs import python
 from tests.support.where_calls import path_of_python
@@ -48,8 +51,6 @@ def use(folder, before="", **environment):
 
 @pytest.fixture(scope="module")
 def entry(family):
-    from te_select.numpy_where.kernels import key
-
     return family / key.entry(key.WHOLE)
 
 
@@ -125,10 +126,6 @@ def test_a_setting_that_kernels_refuse(family):
 
 
 def test_library_of_another_version_is_refused(folder, entry, monkeypatch):
-    import te_select
-    from te_select.errors import ArtifactError
-    from te_select.numpy_where.kernels import library
-
     offered = ctypes.c_int64(99)  # the version comes first
     monkeypatch.setattr(library, "call_for_int", lambda *_: ctypes.addressof(offered))
     with pytest.raises(ArtifactError, match="version 99; expected 5: build them again"):
@@ -136,9 +133,6 @@ def test_library_of_another_version_is_refused(folder, entry, monkeypatch):
 
 
 def test_use_refuses_other_libraries(tmp_path):
-    import te_select
-    from te_select.errors import ArtifactError
-
     other = te_select.export([te_select.Workload((4,), (4,), ())], tmp_path / "other.so")
     with pytest.raises(ArtifactError, match="no kernels of where"):
         te_select.where.use(other)
@@ -160,8 +154,6 @@ def test_use_refuses_other_libraries(tmp_path):
 @pytest.fixture
 def wheel(tmp_path, family):
     """Code that makes a file of a wheel, and lets nothing be built."""
-    from te_select.numpy_where.kernels import key
-
     path = tmp_path / "where.so.gz"
     path.write_bytes(gzip.compress((family / key.entry(key.WHOLE)).read_bytes(), 1))
     before = """
@@ -199,17 +191,19 @@ def test_damaged_library_of_the_wheel_is_named(wheel, tmp_path, spoil):
     assert warning.startswith(f"{path} cannot be used, install te-select-runtime again: ")
 
 
-def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path):
+@pytest.mark.parametrize("has_other_kernels", [False, True])
+def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path, has_other_kernels):
     path, before = wheel
     path.unlink()
+    if has_other_kernels:
+        other = te_select.export([te_select.Workload((4,), (4,), ())], tmp_path / "other.so")
+        path.write_bytes(gzip.compress(other.read_bytes(), 1))
     (warning,) = use(tmp_path / "cache", before)["warnings"]
     assert "to build kernels needs te_select.compiler.family_library" in warning
     assert warning.endswith("which is not installed; install te-select")
 
 
 def test_build_in_a_thread_leaves_the_size_of_other_stacks(monkeypatch):
-    from te_select.numpy_where.kernels import library
-
     monkeypatch.setattr(library, "_build_here", lambda parts: "".join(parts).encode())
     before, built = threading.stack_size(), []
     thread = threading.Thread(target=lambda: built.append(library._built("a part", ["w4"])))

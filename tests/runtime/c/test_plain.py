@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from tvm_ffi import libinfo
 
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import c_name
@@ -54,9 +55,11 @@ def test_sizes_that_are_negative_or_too_large_are_refused(library, sizes, messag
     assert status == INVALID and said.startswith(message)
 
 
-def test_message_is_the_threads_and_outlives_a_good_call(library):
+def test_message_is_the_threads_alone_and_outlives_a_good_call(library):
     call(library, SAME, None, None, None, None)
-    seen = []
+    raised, seen = ctypes.c_void_p(), []
+    ctypes.CDLL(libinfo.find_libtvm_ffi()).TVMFFIErrorMoveFromRaised(ctypes.byref(raised))
+    assert raised.value is None
     other = threading.Thread(target=lambda: seen.append(library.te_select_error()))
     other.start()
     other.join()

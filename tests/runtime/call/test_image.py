@@ -140,7 +140,7 @@ def test_without_executable_memory_a_copy_is_loaded(built, monkeypatch):
     assert alone(code, built) == ["True"]
 
 
-def test_threads_and_a_forked_child_load_at_once(built, tmp_path):
+def test_threads_and_a_forked_child_load_at_once(built, swapped):
     code = """
         results = []
         threads = [
@@ -153,10 +153,12 @@ def test_threads_and_a_forked_child_load_at_once(built, tmp_path):
         image._lock.acquire()  # held as if by another thread at the fork
         child = os.fork()
         if child == 0:
-            os._exit(0 if (loading.load(sys.argv[1])(*args) == args[0]).all() else 1)
+            other = loading.load(sys.argv[2])
+            threads = other._find("te_select_plan")(*[1 << 30] * 5, 1, 0, 0, 0, 1) >> 2
+            os._exit(threads if (other(*args) != args[0]).all() else 0)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
-    assert alone(code, built) == ["0"]
+    assert alone(code, built, swapped, TE_SELECT_NUM_THREADS="4") == ["1"]  # thread of the child
 
 
 @pytest.mark.parametrize(

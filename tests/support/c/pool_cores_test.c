@@ -94,6 +94,11 @@ int cpus_of(int helper) {
   return found;
 }
 
+/* A helper begins with an id, or is to begin if that is 0; it has not been moved. */
+void begin(int helper, int id) {
+  p.ids[helper] = id;
+  CPU_ZERO(&helper_runs_on[helper]);
+}
 void run_apart(int on, int allowed, int threads) {
   place_caller(on, allowed);
   te_select_keep_apart(&p, threads);

@@ -169,6 +169,13 @@ def test_helpers_of_a_call_follow_the_cpus_of_its_caller(pool):
         assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == left
 
 
+def test_helpers_are_moved_when_all_have_begun_and_not_again(pool):
+    for identity, threads, left in ((0, 3, 0), (1, 2, 0b10), (1, 2, 0)):
+        pool.begin(1, identity)
+        pool.run_apart(0, 0b11, threads)
+        assert pool.cpus_of(1) == left
+
+
 def test_every_helper_wakes_on_another_cpu_than_the_caller(pool):
     pool.teach(1, FAIR, STALL)
     pool.let_pass(2 * MS)

@@ -88,7 +88,7 @@ def test_runs_do_the_work_of_a_missing_kernel_of_rows_once(alone):
 @pytest.mark.parametrize(
     ("cond", "x", "y"),
     [
-        ((9, 30), (9, 30), (9, 30)),
+        ((30,), (30,), (30,)),  # one row, however short
         ((9, 1), (9, 30), (30,)),
         ((9, 1), (9, 30), (9, 30)),
         ((2, 9, 1), (1, 9, 30), (2, 1, 30)),

@@ -41,6 +41,7 @@ def test_nothing_is_written_where_there_is_no_memory(where, given, threads):
     [
         (operands(100_000), 0),
         ((mask(900, 1), bits(900, 300), bits(900, 300)), 0),
+        ((mask(20, 32), bits(20, 33)[:, :32], bits(20, 32)), 0),  # 128 bytes: no short rows
         ((mask(2, 64), bits(64, 2).T, bits(2, 64)), 0),  # tiles so small that they need 2 KB
         ((mask(3, 64), bits(64, 3).T, bits(3, 64)), 1),  # two lines, and 13 bytes for each element
     ],

@@ -27,7 +27,7 @@ def test_torch_tensor_of_the_cpu_is_refused_with_what_to_do():
             cuda_standin.kernel(W)(on_device(cond), torch.from_numpy(then), on_device(else_))
 
 
-def test_two_devices_are_refused():
+def test_two_devices_and_odd_addresses_are_refused():
     with fake_driver(90, 90) as fake:
         k = cuda_standin.kernel(W)
         cond, then, else_ = data()
@@ -39,23 +39,21 @@ def test_two_devices_are_refused():
         tensors = [tvm_ffi.from_dlpack(each) for each in (*mixed, empty_on_device(W))]
         with pytest.raises(ValueError, match="else_ is on CUDA device 1 and out on 0"):
             k.function(*tensors)
+        odd = on_device(then)
+        odd.offset = 2
+        with pytest.raises(ArgumentError, match=r"then begins at .* divisible by 4"):
+            k(on_device(cond), odd, on_device(else_))
         assert fake.fake_launches() == 0
 
 
-@pytest.mark.parametrize(
-    ("device", "archs"),
-    [
-        (80, ("sm_90", "sm_100")),
-        (80, ("sm_75", "sm_90")),
-    ],
-)
-def test_device_without_code_is_told_what_is_embedded(device, archs):
-    with fake_driver(device) as fake:
+@pytest.mark.parametrize("archs", [("sm_90", "sm_100"), ("sm_75", "sm_90")])
+def test_device_without_code_is_told_what_is_embedded(archs):
+    with fake_driver(80) as fake:
         k = cuda_standin.fresh_kernel(W, archs=archs)
         with pytest.raises(ArtifactError) as error:
             k(*(on_device(a) for a in data()))
         held = f"code for {', '.join(archs)} and PTX of {archs[-1]}"
-        for text in (held, f"device 0 is sm_{device}", f"cuda:sm_{device}"):
+        for text in (held, "device 0 is sm_80", "cuda:sm_80"):
             assert text in str(error.value)
         assert fake.fake_launches() == 0
 

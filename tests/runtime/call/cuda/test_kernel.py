@@ -90,9 +90,11 @@ def test_scalars_of_rank_0_go_with_the_launch(dtype):
             k(*inputs, scalar, out=out)
             assert launched(fake).pointers[2] is None
             assert read(out).tobytes() == want
-        there = on_device(np.array(value, then.dtype), dtype)
+        there = on_device(np.zeros(16, then.dtype), dtype)
+        there.shape, there.offset = (), 8  # enough for elements of 16 bytes, which are two words
+        there.write(np.array(value, then.dtype))
         k(*inputs, there, out=out)
-        assert launched(fake).pointers[2] == there.memory.address
+        assert launched(fake).pointers[2] == there.memory.address + 8
         assert read(out).tobytes() == want
 
 
