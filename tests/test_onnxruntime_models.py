@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 import te_select
-from tests.support.models import corpus
+from tests.support.models import OF_CORPUS, corpus
 
-CORPUS = corpus()
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CORPUS is None, reason="TE_SELECT_MODELS is not set"),
-]
+pytestmark = OF_CORPUS
 onnxruntime = pytest.importorskip("onnxruntime", minversion="1.24")
 onnx = pytest.importorskip("onnx")
 
-FOLDER, INDEX = CORPUS or (None, [])
+FOLDER, INDEX = corpus()
 FILES = [entry for entry in INDEX if entry["kind"] == "onnx"]
 NOT_LOADED = 4  # by ONNX Runtime itself
 ROUNDED = ("onnx/llama/llama_f16_dy.onnx",)

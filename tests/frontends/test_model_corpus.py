@@ -9,14 +9,10 @@ import functools
 import pytest
 
 from te_select import read_model
-from tests.support.models import corpus
+from tests.support.models import OF_CORPUS, corpus
 
-CORPUS = corpus()
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CORPUS is None, reason="TE_SELECT_MODELS is not set"),
-]
-FOLDER, INDEX = CORPUS or (None, [])
+pytestmark = OF_CORPUS
+FOLDER, INDEX = corpus()
 
 
 def of_kind(kind):

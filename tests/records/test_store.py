@@ -29,7 +29,6 @@ from tests.support.machines import OTHER_USER, needs_users
 from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
 from tests.support.tuning_records import V4, edit, flat, keys, make, of_another_tvm, record
 
-UNSURE = "the rounds lay 80% apart"
 WRITTEN = (RECORDS, WORKLOADS, RECORDS, SESSIONS)  # the first time empty
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from te_select import ModelNode, read_model
 
 
@@ -44,9 +46,14 @@ def read(proto: Any, folder: Path, *, expand: bool = False) -> list[ModelNode]:
     return read_model(path, expand=expand)
 
 
-def corpus() -> tuple[Path, list[dict[str, Any]]] | None:
-    """The folder that ``TE_SELECT_MODELS`` names and its index; None if it is not set."""
-    folder = os.environ.get("TE_SELECT_MODELS")
-    if folder is None:
-        return None
-    return Path(folder), json.loads((Path(folder) / "index.json").read_text())
+IS_CORPUS_HERE = "TE_SELECT_MODELS" in os.environ
+OF_CORPUS = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not IS_CORPUS_HERE, reason="TE_SELECT_MODELS is not set"),
+]
+
+
+def corpus() -> tuple[Path, list[dict[str, Any]]]:
+    """The folder that ``TE_SELECT_MODELS`` names and its index, which is empty if it is not set."""
+    folder = Path(os.environ.get("TE_SELECT_MODELS", ""))
+    return folder, json.loads((folder / "index.json").read_text()) if IS_CORPUS_HERE else []

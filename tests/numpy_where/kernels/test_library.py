@@ -78,13 +78,7 @@ def test_use_finds_the_library_of_this_machine(tmp_path, entry):
 
 
 def test_without_any_kernel_numpy_does_it_with_one_warning(tmp_path):
-    found = use(tmp_path / "none", NO_BUILD)
-    assert found["calls"] == 0
-    (text,) = found["warnings"]
-    assert "leaves the work to NumPy" in text and "no C compiler is found" in text
-
-
-def test_what_could_not_be_built_is_not_tried_again(tmp_path):
+    """What could not be built is not tried again."""
     once = """
         refuse, asked = library._build, []
         def refuse_once(part):
@@ -93,8 +87,10 @@ def test_what_could_not_be_built_is_not_tried_again(tmp_path):
             return refuse(part)
         library._build = refuse_once
     """
-    before = textwrap.dedent(NO_BUILD) + textwrap.dedent(once)
-    assert use(tmp_path / "none", before)["calls"] == 0
+    found = use(tmp_path / "none", textwrap.dedent(NO_BUILD) + textwrap.dedent(once))
+    assert found["calls"] == 0
+    (text,) = found["warnings"]
+    assert "leaves the work to NumPy" in text and "no C compiler is found" in text
 
 
 def test_a_damaged_entry_is_not_run(folder, entry):
@@ -108,11 +104,8 @@ def test_a_damaged_entry_is_not_run(folder, entry):
 
 
 def test_a_missing_entry_is_built_and_kept(tmp_path):
-    before = """
-        from te_select.numpy_where.kernels import building
-    """
     folder = tmp_path / "cold"
-    found = use(folder, before)
+    found = use(folder)
     assert found == {"calls": 3, "tvm": True, "tvm_ffi": True, "warnings": []}
     (path,) = folder.glob("te_select-where_*")
     assert path.name.startswith("te_select-where_w4-")

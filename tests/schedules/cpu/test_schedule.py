@@ -17,7 +17,6 @@ from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
-from te_select.schedules.leaf import ANNOTATION
 from tests.support import strategies as s
 from tests.support.cases import the_others_slow
 
@@ -32,10 +31,6 @@ def scheduled_loops(workload, **knobs):
     loops = []
     tvm_ffi.structural_walk(sch.mod["main"].body, (tirx.For, loops.append), order="pre")
     return loops
-
-
-def spans_of(loops):
-    return [str(loop.annotations[ANNOTATION]) for loop in loops if loop.annotations]
 
 
 def test_register_of_64_bytes_needs_both_features():

@@ -130,20 +130,15 @@ def test_wish_for_openmp_is_a_number_of_31_digits_at_most(
     assert c_half.copied(built, tmp_path).wish() == threads
 
 
-def test_wish_comes_before_quota_and_affinity(built, places, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("own", "openmp", "threads"), [("7", "5", 7), ("", "5", 5), ("", "", 1)])
+def test_wish_comes_before_quota_and_affinity(
+    built, places, tmp_path, monkeypatch, own, openmp, threads
+):
     _, groups, of_process = places
     groups.mkdir(exist_ok=True)
     (groups / "cpu.max").write_text("100000 100000")
     of_process.write_text("0::/\n")
-    both = {"TE_SELECT_NUM_THREADS": "7", "OMP_NUM_THREADS": "5"}
-    wishes = (both, both | {"TE_SELECT_NUM_THREADS": ""}, {})
-    for number, (wish, threads) in enumerate(zip(wishes, (7, 5, 1), strict=True)):
-        for name in ("TE_SELECT_NUM_THREADS", "OMP_NUM_THREADS"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in wish.items():
-            monkeypatch.setenv(name, value)
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        library = c_half.copied(built, folder)
-        assert library.threads() == threads
-        assert library.processors() == ALL
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", own)
+    monkeypatch.setenv("OMP_NUM_THREADS", openmp)
+    library = c_half.copied(built, tmp_path)
+    assert (library.threads(), library.processors()) == (threads, ALL)
