@@ -128,7 +128,7 @@ static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
     double wide = is_float ? arg->v_float64 : (double)arg->v_int64;
     float narrow = is_float ? (float)arg->v_float64 : (float)arg->v_int64;
     memcpy(element, type.bits == 32 ? (void*)&narrow : (void*)&wide, type.bits / 8);
-    return 1;
+    return type.bits == 64 || !__builtin_isinf(narrow) || __builtin_isinf(wide);
   }
   int bits = type.code == kDLBool ? 1 : type.bits;
   int is_whole = type.code == kDLInt || type.code == kDLUInt || type.code == kDLBool;
