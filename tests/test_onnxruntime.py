@@ -20,10 +20,6 @@ pytest.importorskip("onnx")
 from onnx import helper, numpy_helper  # noqa: E402
 
 ours = te_select.onnxruntime
-TYPES = {
-    "float32": "f4", "uint8": "u1", "int8": "i1", "uint16": "u2", "int16": "i2", "int32": "i4",
-    "int64": "i8", "bool": "?", "float16": "f2", "float64": "f8", "uint32": "u4", "uint64": "u8",
-}  # fmt: skip
 SHAPE = (3, 5)
 
 
@@ -62,48 +58,6 @@ def check(proto, fed, calls=1, **given):
 
 
 # ---- nodes --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", TYPES)
-def test_every_type_in_every_opset_is_selected_by_us(name):
-    fed = feeds(SHAPE, (1, 5), (3, 1), dtype=TYPES[name])
-    for opset in range(9, 24):
-        check(one_where(name, opsets={"": opset}), fed)
-
-
-def test_bfloat16_is_selected_by_us():
-    """NumPy has no such arrays, so the model makes them of float32."""
-    to = {"float32": 1, "bfloat16": 16}
-    nodes = [node("Cast", [name], [name + "b"], to=to["bfloat16"]) for name in "xy"]
-    nodes.append(node("Where", ["c", "xb", "yb"], ["ob"]))
-    nodes.append(node("Cast", ["ob"], ["o"], to=to["float32"]))
-    made = graph(nodes, one_where().graph.input)
-    fed = feeds(SHAPE, SHAPE, SHAPE)
-    fed |= {name: fed[name].view("u4") & 0x3F800000 for name in "xy"}
-    fed |= {name: fed[name].view("f4") for name in "xy"}
-    check(made, fed)
-
-
-@pytest.mark.parametrize(
-    "shapes",
-    [
-        ((), (), ()),
-        ((4, 1, 3), (5, 1), (3,)),
-        ((1,), (2, 3), ()),
-        ((0, 3), (1, 3), ()),
-        ((2,) * 12, (1,) * 12, (2, 1)),
-    ],
-)
-def test_shapes_are_broadcast_as_numpy_does(shapes):
-    check(one_where(shapes=shapes), feeds(*shapes))
-    check(one_where(shapes=(None, None, None)), feeds(*shapes))
-
-
-def test_shapes_that_do_not_broadcast_fail_the_run_alone():
-    made = session(one_where(), options())
-    with pytest.raises(Exception, match="the inputs of Where do not broadcast with each other"):
-        made.run(None, feeds((3, 5), (3, 4), (3, 5)))
-    check_session(made)
 
 
 def test_more_dims_than_kernels_take_fail_the_run_alone():

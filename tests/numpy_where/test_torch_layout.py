@@ -62,17 +62,6 @@ def test_inputs_of_one_shape_and_order_give_torchs_strides(shape):
             assert te_select.where(*given).stride() == torch.where(*given).stride()
 
 
-@pytest.mark.parametrize("shape, steps", [((1, 8), (3, 1)), ((8,), (1,)), ((1, 1), (5, 7))])
-def test_out_that_is_a_restrided_input_is_refused_as_by_torch(shape, steps):
-    cond, x, y = torch.ones(1, 8) > 0, torch.ones(1, 8), torch.zeros(1, 8)
-    out = x.as_strided(shape, steps)
-    for given in ((cond, x, y), (cond, y, x)):
-        for where in (torch.where, te_select.where):
-            with pytest.raises(RuntimeError, match="single memory location"):
-                where(*(each[..., : shape[-1]] for each in given), out=out)
-    assert te_select.where(cond, x, y, out=x) is x
-
-
 def channels_last(tensor):
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     return tensor.contiguous(memory_format=formats.get(tensor.ndim, torch.contiguous_format))

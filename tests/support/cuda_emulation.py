@@ -4,7 +4,7 @@ import ctypes
 import dataclasses
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -92,31 +92,28 @@ class Emulated:
         library.te_select_emulator_streamed.restype = ctypes.c_int64
         return cls(library, by_symbol)
 
+    def allow(self, operands: Iterable[np.ndarray]) -> None:
+        """Let kernels read the memory of arrays from now on, and write that of the last."""
+        given = list(operands)
+        self.library.te_select_emulator_reset()
+        for k, array in enumerate(given, 1):
+            self.library.te_select_emulator_allow(
+                ctypes.c_void_p(array.ctypes.data), ctypes.c_int64(array.nbytes), k == len(given)
+            )
+
     def run(
         self,
         symbol: str,
         workload: Workload,
         sizes: Mapping[str, int],
         operands: Sequence[np.ndarray],
-        *,
-        by_value: bool = False,
     ) -> None:
-        """Run a kernel on cond, then, else_ and out; with ``by_value``, rank 0 without pointers."""
+        """Run a kernel on cond, then, else_ and out."""
         emulator, function = self.library, self.functions[symbol]
-        emulator.te_select_emulator_reset()
-        scalars = np.zeros((3, 16), np.uint8)
-        pointers = []
-        for k, array in enumerate(operands):
-            pointer = array.ctypes.data
-            emulator.te_select_emulator_allow(
-                ctypes.c_void_p(pointer), ctypes.c_int64(array.nbytes), int(k == len(operands) - 1)
-            )
-            if by_value and array.ndim == 0 and k < len(scalars):
-                scalars[k, : array.nbytes] = np.frombuffer(array.tobytes(), np.uint8)
-                pointer = 0
-            pointers.append(ctypes.c_void_p(pointer))
+        self.allow(operands)
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in operands]
         dims = [ctypes.c_int64(sizes[name]) for name in workload.dim_names]
-        values = [*pointers, *dims, (ctypes.c_uint8 * 48).from_buffer(scalars)]
+        values = [*pointers, *dims, (ctypes.c_uint8 * 48)()]
         params = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
         grid = getattr(emulator, f"blocks_of_{symbol}")
         grid.restype = ctypes.c_int64

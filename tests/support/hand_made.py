@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from te_select.operator.dtypes import element_type
 from te_select.runtime.call.dlpack import DLManagedTensor, DLManagedTensorVersioned
 
 CPU, CUDA = 1, 2
 READ_ONLY = 1
-_CODES = {"b": 6, "i": 0, "u": 1, "f": 2, "c": 5}
+BOOL = 6
+_CODES = {"b": BOOL, "i": 0, "u": 1, "f": 2, "c": 5}
 
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
@@ -79,6 +81,15 @@ class HandMade:
             raise TypeError("a producer older than DLPack 1.0 knows no options")
         name = b"dltensor_versioned" if self._versioned else b"dltensor"
         return _new_capsule(ctypes.addressof(self.managed), name, None)
+
+
+def handed(array: Any, device: int = CPU) -> HandMade:
+    """An array as a tensor of a device, also of a type that NumPy cannot hand over."""
+    element = element_type(array.dtype)
+    steps = tuple(step // array.itemsize for step in array.strides)
+    code = (element.code, element.bits, 1)
+    flags = None if array.flags.writeable else READ_ONLY
+    return HandMade(array, strides=steps, device=device, dtype=code, flags=flags)
 
 
 class _Any(ctypes.Structure):

@@ -39,16 +39,10 @@ def one_where(dtype: str = "float32", shapes: Any = (("a", "n"),) * 3, **parts: 
     return graph([node("Where", WHERE, ["o"])], inputs, tensor("o", dtype, None), **parts)
 
 
-def feeds(*shapes: Any, dtype: str = "f4") -> dict[str, Any]:
+def feeds(*shapes: Any) -> dict[str, Any]:
     """Random bits for c, x and y."""
     rng = np.random.default_rng(0)
-    size = np.dtype(dtype).itemsize
-    sides = [
-        rng.integers(0, 256, (*shape, size), np.uint8).view(dtype).reshape(shape)
-        if dtype != "?"
-        else rng.integers(0, 2, shape, np.uint8).view(bool)
-        for shape in shapes[1:]
-    ]
+    sides = [rng.integers(0, 2**32, shape, np.uint32).view("f4") for shape in shapes[1:]]
     return dict(zip(WHERE, (np.asarray(rng.random(shapes[0]) < 0.5), *sides), strict=True))
 
 

@@ -7,16 +7,15 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.backends.cuda.lowering import translation_unit
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.runtime.call.cuda.kernel import CudaKernel
 from te_select.schedules.cpu import schedule as cpu
 from te_select.verify import cuda
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
 from tests.support import cuda_standin
-from tests.support.cuda_emulation import build, lowered
+from tests.support.cuda_emulation import Emulated, lowered
+from tests.support.oracle.doors_of_cuda import OnCuda
 from tests.support.tir_functions import SPAN_PARAMETERS, changed, compiled, span_function
 
 ON_CUDA = [
@@ -64,34 +63,32 @@ CUDA_FAULTS = [
 """The text of the kernels, with what stands there and what takes its place in braces."""
 
 
-@pytest.fixture(scope="module")
-def emulated(tmp_path_factory):
-    """A library for CUDA devices, and its kernels on the CPU, with a variable for the faults."""
-    folder = tmp_path_factory.mktemp("emulated")
-    functions = [lowered(w, f"kernel_{k}", threads=128) for k, w in enumerate(ON_CUDA)]
-    source = "int te_select_fault;\n" + translation_unit(functions)
+def planted(source):
+    """The source with a variable for the faults."""
+    source = "int te_select_fault;\n" + source
     for number, fault in enumerate(CUDA_FAULTS, 1):
         before, right, wrong, after = re.split(r"\{(.*) => (.*)\}", fault)
         assert before + right + after in source, fault
         choice = f"(te_select_fault == {number} ? ({wrong}) : ({right}))"
         source = source.replace(before + right + after, before + choice + after)
-    library = cuda_standin.build(ON_CUDA, folder / "lib.so", functions=functions)
-    return library, ctypes.CDLL(str(build(source, [f.symbol for f in functions], folder)))
+    return source
+
+
+@pytest.fixture(scope="module")
+def on_cuda(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("emulated")
+    functions = [lowered(w, f"kernel_{k}", threads=128) for k, w in enumerate(ON_CUDA)]
+    path = cuda_standin.build(ON_CUDA, folder / "lib.so", functions=functions)
+    return OnCuda(te_select.load(path), Emulated.of(functions, folder, planted))
 
 
 @pytest.fixture
-def kernels(emulated, monkeypatch):
+def kernels(on_cuda, monkeypatch):
     """The kernels, on a device that is no stricter than a real one."""
-    path, emulator = emulated
     monkeypatch.setattr(cuda, "_failures", [])
-    loaded = te_select.load(path)
-    assert isinstance(loaded, te_select.Library)
-    with cuda_standin.fake_driver(90) as fake:
-        emulator.te_select_emulator_ask(fake.fake_knows)
-        for k in range(len(ON_CUDA)):
-            run = getattr(emulator, f"te_select_emulated_kernel_{k}")
-            fake.fake_runner(f"kernel_{k}".encode(), run)
-        yield [OnDevice(kernel) for kernel in loaded.values() if isinstance(kernel, CudaKernel)]
+    with on_cuda.running() as fake:
+        on_cuda.emulated.library.te_select_emulator_ask(fake.fake_knows)
+        yield [OnDevice(kernel) for kernel in on_cuda.kernels.values()]
 
 
 def test_verify_passes_kernels_for_cuda_without_a_fault(kernels):
@@ -100,13 +97,13 @@ def test_verify_passes_kernels_for_cuda_without_a_fault(kernels):
 
 
 @pytest.mark.parametrize("fault", CUDA_FAULTS)
-def test_verify_finds_a_fault_in_a_kernel_for_cuda(fault, kernels, emulated):
-    planted = ctypes.c_int.in_dll(emulated[1], "te_select_fault")
-    planted.value = CUDA_FAULTS.index(fault) + 1
+def test_verify_finds_a_fault_in_a_kernel_for_cuda(fault, kernels, on_cuda):
+    chosen = ctypes.c_int.in_dll(on_cuda.emulated.library, "te_select_fault")
+    chosen.value = CUDA_FAULTS.index(fault) + 1
     try:
         assert any(not r.passed for kernel in kernels for r in verify_kernel(kernel))
     finally:
-        planted.value = 0
+        chosen.value = 0
 
 
 class SpanKernel:

@@ -12,7 +12,9 @@ import pytest
 
 from te_select.backends.cpu import link
 from te_select.runtime import c
-from tests.support import oracle
+from tests.support.oracle import doors_of_cpu as doors
+from tests.support.oracle.cases import CASES, WALKS
+from tests.support.oracle.comparison import pairs, same
 
 FAULTS = [
     "host.c: if ({*size < 0 => 1}) *size = extent;",
@@ -72,7 +74,7 @@ PROFILE = (
     "bytes_per_thread=1024,skip=1,backwards=0"
 )
 SIZES = (64, 100, 150, 200, 2000, 4000, 5000, 6000, 8000, 9000, 60_000)
-CASES = oracle.pairs(oracle.DOORS, [*oracle.CASES, *oracle.WALKS])
+PAIRS = pairs(doors.DOORS, [*CASES, *WALKS])
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +100,7 @@ def library(tmp_path_factory):
         patch.setattr(link, "FAMILY", half)
         patch.setenv("TE_SELECT_NUM_THREADS", "1")
         patch.setenv("TE_SELECT_PROFILE", PROFILE)
-        yield oracle.library(folder, edit=with_variables)
+        yield doors.library(folder, edit=with_variables)
 
 
 def with_variables(source):
@@ -109,18 +111,18 @@ def with_variables(source):
 
 
 def variable(library, name):
-    return ctypes.c_int.in_dll(oracle.code(library), name)
+    return ctypes.c_int.in_dll(doors.code(library), name)
 
 
 def decisions(library):
     """The flags of kernels, and what would be decided of calls without their data."""
-    plan, flags = oracle.function(library, "te_select_plan"), variable(library, "te_select_flags")
+    plan, flags = doors.function(library, "te_select_plan"), variable(library, "te_select_flags")
     found = []
     for n, run, repeated in itertools.product(SIZES, (0, 1, 500), (False, True)):
         cond = np.arange(n) // run % 2 == 0 if run else np.ones(1, bool)
         x, out = np.ones(1 if repeated else n, "f4"), np.empty(n, "f4")
         flags.value = 0
-        oracle.WHERE_ON_POOL.call(library, None, {"cond": cond, "then": x, "else_": x, "out": out})
+        doors.WHERE_ON_POOL.call(library, None, {"cond": cond, "then": x, "else_": x, "out": out})
         found += [flags.value, plan(cond.size, x.nbytes, x.nbytes, 4 * n, n, -1, -1, -1, -1, 1)]
     return found
 
@@ -135,9 +137,9 @@ def is_caught(library, fault=0):
 
 
 def fails(library):
-    for door, case in (each.values for each in CASES):
+    for door, case in (each.values for each in PAIRS):
         try:
-            oracle.same(case, door, library)
+            same(case, door, library)
         except (Exception, pytest.fail.Exception):
             return True
     return False

@@ -1,7 +1,5 @@
 """From a workload to a library for CUDA devices, run on a stand-in for the driver."""
 
-import contextlib
-import ctypes
 import json
 from functools import partial
 
@@ -10,7 +8,7 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.backends.cuda import builder, compilers, lowering
+from te_select.backends.cuda import builder, compilers
 from te_select.backends.scheduled import symbol
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
@@ -18,8 +16,10 @@ from te_select.kinds import KINDS
 from te_select.verify.checks import CHECKS
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel, with_numpy
-from tests.support import cli, cuda_emulation
+from tests.support import cli
+from tests.support.cuda_emulation import Emulated
 from tests.support.cuda_standin import fake_driver
+from tests.support.oracle.doors_of_cuda import OnCuda
 from tests.support.programs import output, python
 
 WORKLOADS = (
@@ -49,30 +49,20 @@ def library(tmp_path_factory):
     return te_select.export(WORKLOADS, tmp_path_factory.mktemp("cuda") / "lib.so", TARGET)
 
 
-@contextlib.contextmanager
-def emulating(folder, arch=90):
+def emulating(folder):
     """A device that runs the source of the library's kernels on the CPU."""
     chosen = [schedule(workload, resolve(TARGET)) for workload in WORKLOADS]
     functions = [builder._lower(one, symbol(i)) for i, one in enumerate(chosen)]
-    names = [function.symbol for function in functions]
-    source = lowering.translation_unit(functions)
-    emulator = ctypes.CDLL(str(cuda_emulation.build(source, names, folder)))
-    emulator.te_select_emulator_error.restype = ctypes.c_char_p
-    emulator.te_select_emulator_reset()
-    with fake_driver(arch) as fake:
-        for name in names:
-            fake.fake_runner(name.encode(), getattr(emulator, f"te_select_emulated_{name}"))
-        yield emulator
+    return OnCuda(None, Emulated.of(functions, folder)).running()
 
 
 @pytest.mark.slow
 def test_kernels_of_a_library_write_the_right_bits_only(library, tmp_path):
-    with emulating(tmp_path) as emulator:
+    with emulating(tmp_path):
         for kernel in te_select.load(library).values():
             results = verify_kernel(OnDevice(kernel))
             assert {result.check for result in results} == set(CHECKS) - {"bounds"}
             assert [result for result in results if not result.passed] == []
-        assert emulator.te_select_emulator_error() == b""
 
 
 def test_verify_of_the_command_line_runs_on_the_device(library, tmp_path):

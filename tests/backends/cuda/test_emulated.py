@@ -16,9 +16,7 @@ from te_select.schedules.cuda import schedule as cuda
 from tests.support import strategies as s
 from tests.support.cases import short_rows
 from tests.support.cuda_emulation import WIDTHS, Emulated, lowered
-
-AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 255, 257, 1023, 4097, 8195)
-
+from tests.support.oracle.cases import shifted
 
 NONE = (0, 0, 0, 0)
 
@@ -29,23 +27,14 @@ def emulate(workloads, folder, **knobs):
     return Emulated.of(functions, folder), symbols
 
 
-def placed(array, offset):
-    """The same values, ``offset`` elements after an address that 64 divides."""
-    step = min(array.dtype.itemsize, 8)
-    memory = np.zeros(array.nbytes + offset * step + 64, np.uint8)
-    start = -memory.ctypes.data % 64 + offset * step
-    moved = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    moved[...] = array
-    return moved
-
-
 def check(emulated, symbol, workload, sizes=None, *, seed=0, offsets=NONE, **how):
     """Run one kernel; an offset is an operand's distance from a 64-byte boundary, in elements."""
     bound = workload.bind(sizes) if sizes else workload
     rng = np.random.default_rng(seed)
     cond, *sides = s.operands(rng, bound)
     operands = [how.pop("cond", cond), *sides, s.random_bits(rng, bound.out_shape, bound.dtype)]
-    operands = [placed(a, offset) for a, offset in zip(operands, offsets, strict=True)]
+    steps = (offset * min(a.itemsize, 8) for a, offset in zip(operands, offsets, strict=True))
+    operands = [shifted(a, step) for a, step in zip(operands, steps, strict=True)]
     want = s.expected(bound, *operands[:3])
     emulated.run(symbol, workload, sizes or {}, operands, **how)
     assert np.array_equal(s.as_bytes(operands[3]), want), (bound, offsets)
@@ -74,53 +63,6 @@ def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
     unique = {str(access_pattern(workload)): workload for workload in workloads}
     offsets = (NONE, (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (1, 1, 1, 1), (3, 0, 5, 7))
     check_all(unique.values(), tmp_path, offsets=offsets)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", WIDTHS)
-def test_named_sizes_around_the_vector_and_the_tile(dtype, tmp_path):
-    workloads = [
-        Workload(["n"], ["n"], ["n"], dtype),
-        Workload(["r", 1], ["r", "n"], ["n"], dtype),
-        Workload(["r", "n"], ["r", 1], [], dtype, "multidirectional"),
-        Workload(["n"], ["r", "n"], ["r", 1], dtype, "multidirectional"),
-    ]
-    sizes = [{"n": n, "r": rows} for n, rows in itertools.product(AROUND_VECTORS, (1, 3))]
-    check_all(workloads, tmp_path, sizes, (NONE, (0, 0, 0, 1), (2, 1, 1, 1)), {"vectors": 2})
-
-
-@pytest.mark.parametrize("dims", [(3, 37, 2), ("a", "b", "c")], ids=str)
-def test_access_patterns_of_three_loops(dims, tmp_path):
-    shapes = itertools.product(*((1, dim) for dim in dims))
-    every = itertools.product(shapes, repeat=3)
-    workloads = [Workload(*each, "float32", "multidirectional") for each in every]
-    unique = {str(access_pattern(workload)): workload for workload in workloads}
-    check_all(list(unique.values())[::8], tmp_path, [{"a": 5, "b": 2, "c": 33}])
-
-
-CASES = {
-    # Sixteen such rows together are whole vectors of any element type.
-    "named rows of broken vectors": (
-        [Workload(["r", 1], ["r", "n"], ["n"], "uint8"),
-         Workload(["r", "n"], ["r", 1], ["n"], "float32", "multidirectional")],
-        {"sizes": [{"r": 16, "n": n} for n in (6, 7, 18, 33)], "knobs": {"vectors": 2}}),
-    # Vectors begin where out is aligned, and the other operands may be aligned there, too.
-    "rows that begin within a vector": (
-        [Workload((40, 1), (40, 64), (40, 64)),
-         Workload((), (), (99,), "complex128", "multidirectional")],
-        {"offsets": [(0, k, k, k) for k in range(4)], "knobs": {"vectors": 1}}),
-    "operands of one element by value": (
-        [Workload(*shapes, dtype, "multidirectional")
-         for shapes in (((), (513,), ()), ((513,), (), ()), ((33, 1), (33, 7), ()))
-         for dtype in ("uint8", "complex128")],
-        {"offsets": (NONE, (1, 1, 1, 1)), "by_value": True}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_odd_rows_and_operands_select_the_same_bits(case, tmp_path):
-    workloads, how = CASES[case]
-    check_all(workloads, tmp_path, **how)
 
 
 OFFSETS = (  # whole vectors at each address, then one operand that is not aligned, then several

@@ -9,7 +9,7 @@ from tvm_ffi import libinfo
 
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import c_name
-from tests.support.oracle import call_plain as call
+from tests.support.oracle.doors_of_cpu import call_plain as call
 from tests.support.programs import python
 from tests.support.runtime_standin import build, manifest
 

@@ -12,22 +12,6 @@ from tests.support.operands import SHAPE, bits_of, expected, mask, random, same
 from tests.support.runtime_standin import kernel
 
 
-@pytest.mark.parametrize("dtype", ["bool", "float32", "bfloat16", "float8_e4m3fn", "complex64"])
-def test_torch_tensors(dtype):
-    torch = pytest.importorskip("torch")
-    kind = getattr(torch, dtype)
-    cond = mask(SHAPE)
-    arrays = random(SHAPE, dtype, 1), random(SHAPE, dtype, 2)
-    wanted = bits_of(expected(cond, *arrays))
-    tensors = [torch.from_numpy(a.view(np.uint8).copy()).view(kind).reshape(SHAPE) for a in arrays]
-    k = kernel(same(dtype))
-    out = k(torch.from_numpy(cond), *tensors)
-    assert out.dtype == kind
-    assert bits_of(out) == wanted
-    assert k(torch.from_numpy(cond), *tensors, out=tensors[0]) is tensors[0]
-    assert bits_of(tensors[0]) == wanted
-
-
 @pytest.mark.parametrize("step", [1, 2])
 def test_writing_to_a_torch_out_is_seen_by_autograd(step):
     torch = pytest.importorskip("torch")

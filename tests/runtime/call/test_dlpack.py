@@ -9,7 +9,7 @@ from te_select.errors import ArgumentError
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime.call import dlpack, operands
-from tests.support.hand_made import READ_ONLY, HandMade
+from tests.support.hand_made import HandMade
 from tests.support.runtime_standin import kernel
 
 SAME = Workload((3, 4), (3, 4), (3, 4), "float32")
@@ -28,11 +28,6 @@ def test_address_is_that_of_the_first_element():
         assert not found.readonly
     assert dlpack.read(HandMade(THEN, data=0, offset=16)).address == 0
     assert not dlpack.read(HandMade(THEN, flags=2)).readonly  # it is a copy
-
-
-def test_input_may_be_read_only():
-    out = kernel(SAME)(COND, HandMade(THEN, flags=READ_ONLY), HandMade(ELSE))
-    assert (out == THEN).all()
 
 
 def test_version_that_is_not_known_is_refused():

@@ -22,54 +22,13 @@ def operands():
     return cond, np.arange(20, dtype="f4").reshape(4, 5), np.empty((4, 5), "f4")
 
 
-def test_arrays_and_numbers_are_taken(masked, operands):
-    cond, then, out = operands
-    for number in (2.5, -0.0, float("nan"), float("inf"), 3):
-        assert masked._entry(cond, then, number, out) is True
-        assert out.tobytes() == np.where(cond, then, np.float32(number)).tobytes()
-    then.flags.writeable = False
-    assert masked._entry(cond, then, np.float32(1)[...], out) is True
-
-
-@pytest.mark.parametrize("number", [1e300, 1e-45, 2**70, True, 1j, "1", None, np.float64(1)])
-def test_numbers_that_are_not_exact_go_another_way(masked, operands, number):
-    cond, then, out = operands
-    out[...] = 7
-    assert masked._entry(cond, then, number, out) is False
-    assert (out == 7).all()
-
-
-@pytest.mark.parametrize(
-    "dtype, yes, no",
-    [
-        ("uint8", [0, 255], [-1, 256, 1.0, True]),
-        ("int8", [-128, 127], [-129, 128, 2**64]),
-        ("int64", [-(2**63), 2**63 - 1], [2**63]),
-        ("uint64", [2**63 - 1], [-1, 2**64]),
-        ("bool", [True, False], [0, 1]),
-        ("float16", [0.5, 2048], [1e5, 4097]),
-    ],
-)
-def test_which_numbers_are_exact(dtype, yes, no):
-    k = kernel(Workload((3,), (3,), (), dtype))
-    cond, then, out = np.zeros(3, bool), np.zeros(3, dtype), np.zeros(3, dtype)
-    for number in yes:
-        assert k._entry(cond, then, number, out) is True
-        assert (out == np.dtype(dtype).type(number)).all()
-    for number in no:
-        assert k._entry(cond, then, number, out) is False
-
-
-def test_what_is_not_compact_or_writable_goes_another_way(masked, operands):
-    cond, then, out = operands
-    assert masked._entry(cond, np.asfortranarray(then), 1.0, out) is False
-    assert masked._entry(cond, then.astype(">f4"), 1.0, out) is False
-    assert masked._entry(cond, np.ma.array(then), 1.0, out) is False
-    assert masked._entry(cond, then, 1.0, out[:3]) is False
-    assert masked._entry(cond, then, 1.0, [1.0]) is False
-    assert masked._entry(cond, then, 1.0) is False
-    out.flags.writeable = False
-    assert masked._entry(cond, then, 1.0, out) is False
+@pytest.mark.parametrize("writable", [True, False])
+def test_strides_that_are_no_multiple_of_the_element(writable):
+    record = np.zeros(5, [("pad", "u1"), ("then", "f4")])
+    record["then"] = np.arange(5)
+    record.flags.writeable = writable
+    out = kernel(Workload((5,), (5,), (5,)))(np.ones(5, bool), record["then"], np.zeros(5, "f4"))
+    assert out.tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint16", "float16", "complex128"])

@@ -8,7 +8,7 @@ import pytest
 from te_select.operator.workload import Workload
 from tests.support import cuda_standin
 from tests.support.cuda_standin import fake_driver, on_device, read, running
-from tests.support.oracle import call_plain
+from tests.support.oracle.doors_of_cpu import call_plain
 
 OK, INVALID, CANNOT_RUN = 0, 1, 2
 W = Workload(("n", 4), ("n", 4), ())
@@ -38,25 +38,6 @@ def test_kernel_runs_on_the_stream_and_the_device_of_the_memory(library):
         assert (launch.device, launch.stream) == (1, 0x5000)
         expected = np.where(*arrays()[:3])
         assert read(out).tobytes() == expected.tobytes()
-
-
-def test_input_of_one_element_may_be_in_memory_of_the_cpu(library):
-    with running(W):
-        cond, then, else_, out = arrays()
-        moved = on_device(cond), on_device(then), else_, on_device(out)
-        assert call(library, *moved)[0] == OK
-        assert read(moved[3]).tobytes() == np.where(cond, then, else_).tobytes()
-
-
-@pytest.mark.parametrize("which", [0, 1, 3])
-def test_memory_of_the_cpu_is_refused_and_not_touched(library, which):
-    with running(W) as fake:
-        operands = [on_device(array) for array in arrays()]
-        operands[which] = arrays()[which]
-        status, message = call(library, *operands)
-        assert status == INVALID
-        assert message.endswith("is on DLPack device (1,0); expected memory of a CUDA device")
-        assert fake.fake_launches() == 0
 
 
 def test_no_element_needs_no_driver(library):
