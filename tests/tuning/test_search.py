@@ -242,17 +242,6 @@ def test_same_seed_and_times_propose_the_same_configs():
     assert first != other
 
 
-def test_interrupt_in_a_callback_of_tvm_stays_an_interrupt(monkeypatch):
-    """TVM makes an empty RuntimeError of it."""
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, "_designs", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        proposed(BIG, TRIALS, 0, by_piece)
-
-
 def test_configs_for_ranges_fit_the_function_with_names():
     """Its default has rows that a workload of the largest sizes has not."""
     named, largest = Workload(("b", 1), ("b", "n"), ()), Workload((64, 1), (64, 4096), ())
