@@ -1,7 +1,7 @@
 """The kinds of machines: one record for each, with everything in which they differ.
 
 A new kind of machine needs one record here, and a folder in each of ``schedules/``, ``backends/``,
-``runtime/call/`` and ``runtime/c/``. No other Python module names a kind.
+``runtime/call/`` and ``runtime/c/``. Few other Python modules name a kind; a test lists them.
 
 A record names code by a dotted path, which is imported only when it is used. So every package may
 read this table, and the runtime half imports no compiler by it. A dotted path names a module

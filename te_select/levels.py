@@ -18,7 +18,7 @@ class Level:
     Parameters
     ----------
     name
-        As targets name it; LLVM's name of it on x86-64.
+        As targets name it, and LLVM where it knows it.
     vector_bytes, unroll
         The defaults of these knobs: bytes per vector, and vectors per iteration.
     features

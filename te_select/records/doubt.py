@@ -61,10 +61,10 @@ def may_replace(new: Record, old: Record) -> bool:
 
 def is_better(new: Record, old: Record) -> bool:
     """Whether a record of elsewhere, which was not compared, may replace another."""
-    if new.tvm != old.tvm:
-        return True
     if bool(new.unsure) != bool(old.unsure):
         return not new.unsure
+    if new.tvm != old.tvm:
+        return True
     return new.seconds < old.seconds
 
 

@@ -57,7 +57,9 @@ def test_a_file_for_this_cpu_is_a_copy_of_what_the_cache_has(damage, tmp_path, m
     path = tmp_path / "where.so"
     run_json("where", "build", "-o", path)
     assert len(built) == damage
-    assert path.read_bytes() == content
+    assert run_json("where", "build")["path"] == str(kept)
+    assert len(built) == 2 * damage
+    assert path.read_bytes() == kept.read_bytes() == content
     assert path.with_suffix(".h").exists() and path.with_suffix(".json").exists()
 
 

@@ -22,7 +22,7 @@ def build(
     ----------
     path
         The ``.so`` to write, with its manifest and its header beside it; None for an entry of the
-        cache, for this CPU. If the cache has that entry, the file is a copy of it.
+        cache, for this CPU. What the cache has already is taken.
     target
         A CPU target, or several levels of one, for a library to ship.
     progress
@@ -41,13 +41,14 @@ def build(
         If the path or the cache cannot be written, or the path has the name of a module of Python's
         standard library.
     """
-    if path is None:
-        if target != "native":
-            raise TargetError(f"target is {target!r}; expected native, or a path to write to")
-        name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
-        return cache.write(name, build_family(family.parts(), target, progress).image)
-    path = stored.check_path(path, [".json", ".h"])
-    kept = None
+    if path is not None:
+        path = stored.check_path(path, [".json", ".h"])
+    elif target != "native":
+        raise TargetError(f"target is {target!r}; expected native, or a path to write to")
+    name, kept = key.entry(key.WHOLE), None  # before: a record may be added meanwhile
     if target == "native":
-        kept = cache.taken(key.entry(key.WHOLE), lambda image: stored.from_bytes(image, key.WHOLE))
-    return stored.write(kept or build_family(family.parts(), target, progress), path)
+        kept = cache.taken(name, lambda image: stored.from_bytes(image, key.WHOLE))
+    if path is None and kept:
+        return cache.folder() / name
+    built = kept or build_family(family.parts(), target, progress)
+    return cache.write(name, built.image) if path is None else stored.write(built, path)

@@ -187,7 +187,7 @@ def measure_if_reasoned() -> str:
     if not current.file:
         return "the profile was not measured: there is no folder for the user's configuration"
     if busy > BUSY:
-        return f"the profile was not measured: other programs use {busy:.1f} cores"
+        return f"the profile was not measured: {busy:.1f} cores are busy; te-select profile does it"
     keep(measure(current), current, busy)
     return f"the profile was only reasoned; it was measured, and is kept in {current.file}"
 
