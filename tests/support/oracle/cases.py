@@ -89,10 +89,10 @@ def _selects() -> Iterator[Case]:
     for name in ("then", "else_"):
         again = lambda given, name=name: given.update(out=_strided_again(given[name]))  # noqa: E731
         yield _case("in place with another unit stride,", ROW, "restrided", name, together=again)
-    for kind, sizes in ((BYTES, {}), (LINE, {"n": 99}), (NAMED, {"n": 16, "m": 64})):
-        for name in NAMES:
-            behind = lambda a: shifted(a, a.itemsize)  # noqa: E731
-            yield _case(f"{kind.dtype} behind a vector,", kind, "", name, behind, **sizes)
+    kinds = (BYTES, 1, {}), (BYTES, 8, {}), (LINE, 4, {"n": 99}), (NAMED, 2, {"n": 16, "m": 64})
+    for (kind, by, sizes), name in itertools.product(kinds, NAMES):
+        behind = lambda a, by=by: shifted(a, by)  # noqa: E731
+        yield _case(f"{kind.dtype} {by} behind a vector,", kind, "", name, behind, **sizes)
 
 
 def _placed(name: str, offset: int) -> Callable[[Operands], None]:
