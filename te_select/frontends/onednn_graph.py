@@ -168,7 +168,9 @@ def _operations(file: BinaryIO) -> list[_Operation]:
         ops.append(op)
         for tensor in (*op.inputs, *op.outputs):
             if not all(type(dim) is int and (dim >= 0 or dim == _OPEN) for dim in tensor.shape):
-                raise ModelError(f"graph#{index} has the tensor {shown(tensor)}; expected sizes")
+                raise ModelError(
+                    f"graph#{index} has the tensor {shown(vars(tensor))}; expected sizes"
+                )
     return ops
 
 

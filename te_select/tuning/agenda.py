@@ -30,6 +30,7 @@ from te_select.tuning.trials import Observer, UntunableError
 NEAR_ROOF = 0.97  # of the roof; a config must gain 1 % twice to win, and a probe varies by 2 %
 BEYOND_ROOF = 4 / 3  # of the roof; no kernel moves so much more than a probe, so one time is wrong
 LOOKING = 1 / 3  # of a session's time
+AGAIN = 1.5  # of the time of a turn; in less, another one finds nothing out
 OUT_OF_TIME = "the time was over; the same command goes on with it"
 WON = "the default is as fast now; the old record is not taken over"
 
@@ -172,16 +173,15 @@ class Agenda:
                 waiting.append(found)
         # The most seconds of a call beyond those that the roof needs come first.
         waiting.sort(key=lambda job: (job.seconds or 0.0) * (job.share - 1))
-        queue = [(job, replace(job.outcome(), passed_over=OUT_OF_TIME)) for job in waiting]
-        fair = self._seconds / max(1, len(queue))  # for another turn; in less nothing is found out
+        queue = [(job, replace(job.outcome(), passed_over=OUT_OF_TIME), 0.0) for job in waiting]
         while queue:
-            job, outcome = queue.pop(0)
-            if self._left() > 0:
+            job, outcome, needed = queue.pop(0)
+            if (left := self._left()) >= needed:
                 begin(job)
-                share = self._left() / (len(queue) + 1)
-                outcome = self._tune(job, observe, max(share, fair) if outcome.record else share)
+                outcome = self._tune(job, observe, max(left / (len(queue) + 1), needed))
                 if outcome.record and outcome.record.unsure and self._seconds < math.inf:
-                    queue.append((job, outcome))
+                    # Another turn measures the default anew.
+                    queue.append((job, outcome, AGAIN * (left - self._left())))
                     continue
             yield outcome
 

@@ -114,8 +114,9 @@ class Session(contextlib.AbstractContextManager["Session"]):
             task = entry.session["task"]
             workload, mask, ranges = (task[name] for name in ("workload", "mask", "ranges"))
             sizes = tuple((str(name), int(least), int(most)) for name, least, most in ranges)
+            Options(**mask)  # checks the numbers
             return self.task(Workload.from_json(workload), sizes, Mask(**mask))
-        except (KeyError, TypeError, OverflowError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError("its line does not say what was tuned; tune it again") from error
 
     def find(self, task: Task) -> Record | None:

@@ -70,21 +70,16 @@ def test_most_to_gain_is_tuned_first(run):
     assert all(outcome.record and outcome.record.trials == 3 for outcome in outcomes)
 
 
-@pytest.mark.parametrize(("seconds", "sure"), [(60, True), (6, False)])
-def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, seconds, sure):
-    busy = iter([1.0])  # while the first is tuned
-    monkeypatch.setattr(cores.Watch, "others", lambda _watch: next(busy, 0.0))
-    outcomes = run(FAST, SLOW, trials=3, seconds=seconds)
-    assert [outcome.name for outcome in outcomes] == ["300", "900"]
-    assert [not outcome.record.unsure for outcome in outcomes] == [True, sure]
-    assert len(log.read(run.folder / TARGET).entries) == 2
-
-
-def test_another_turn_is_no_shorter_than_a_first_one(run, monkeypatch):
-    busy = iter([1.0] * 3)
-    monkeypatch.setattr(cores.Watch, "others", lambda _watch: next(busy, 0.0))
-    outcomes = run(FAST, SLOW, MIDDLE, trials=3, seconds=15)
-    assert [bool(outcome.record.unsure) for outcome in outcomes] == [False, False, True]
+@pytest.mark.parametrize(
+    ("busy", "seconds", "unsure"), [(1, 60, []), (1, 6, ["900"]), (3, 15, ["300"])]
+)
+def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, busy, seconds, unsure):
+    """Another turn has half as much time more: of three that took 2 s, two fit into 6 s."""
+    told = iter([1.0] * busy)
+    monkeypatch.setattr(cores.Watch, "others", lambda _watch: next(told, 0.0))
+    outcomes = run(FAST, SLOW, *[MIDDLE] * (busy > 1), trials=3, seconds=seconds)
+    assert [outcome.name for outcome in outcomes if outcome.record.unsure] == unsure
+    assert len(log.read(run.folder / TARGET).entries) == len(outcomes)
 
 
 def test_gain_counts_what_the_roof_leaves_not_the_time(run):

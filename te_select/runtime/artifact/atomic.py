@@ -42,8 +42,7 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
                     path.parent.mkdir(parents=True, exist_ok=True)
                 folder = scratch.make_within(path.parent)
                 stack.callback(scratch.remove, folder)
-                usual = 0o777 if path.suffix == ".so" else 0o666
-                _write(folder / "new", data, mode or usual)
+                _write(folder / "new", data, mode or (0o777 if path.suffix == ".so" else 0o666))
                 written.append((folder / "new", path))
         for name, path in written:
             with _explained(path):

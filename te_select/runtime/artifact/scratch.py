@@ -70,15 +70,14 @@ def make(room: int = ROOM) -> Path:
             made = make_within(Path(tempfile.gettempdir()))
             unless_done.callback(remove, made)
             if room:  # it is checked without writing so many bytes
-                with made.joinpath("room").open("wb") as file:
+                with tempfile.TemporaryFile(dir=made) as file:
                     os.posix_fallocate(file.fileno(), 0, room)
-                made.joinpath("room").unlink()
             unless_done.pop_all()
             return made
     except caught(OSError) as error:
         raise NoRoomError(
-            f"{tempfile.tempdir or 'the system'} has no room for {room >> 10} KiB of temporary "
-            f"files: {error.strerror or error}; free some, or set TMPDIR to another folder"
+            f"{tempfile.tempdir or 'the system'} does not take {room >> 10} KiB of temporary "
+            f"files: {error.strerror or error}; free some room, or set TMPDIR to another folder"
         ) from error
 
 

@@ -7,13 +7,14 @@ people and other tools. ``NAME.h`` declares the plain C functions. ``NAME.a`` ho
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from te_select.errors import ArtifactError
+from te_select.errors import ArtifactError, caught
 from te_select.runtime.artifact import atomic, embedded, files, header
 from te_select.runtime.artifact.manifest import Manifest
 
@@ -23,7 +24,7 @@ MEMBER = "te_select.o"
 ARCHIVE, OBJECT = ".a", ".o"
 # By the ending of a file beside a library: what it is, and what matches one of an export.
 _BESIDE = {
-    ".json": ("manifest", rb'\{\s*"(sha256|format)":.*"kernels":'),
+    ".json": ("manifest", b""),
     ".h": ("header", re.escape(header.MARK)),
     ARCHIVE: ("static library", rb"!<arch>\n.*" + re.escape(f"{MEMBER}/ ".encode())),
     OBJECT: ("object file", rb"\x7fELF.*" + embedded.OWNER),
@@ -216,6 +217,9 @@ def _is_ours(path: Path) -> bool:
     """Whether a file beside a library was written by an export, and may be replaced."""
     what, pattern = _BESIDE[path.suffix]
     try:
-        return re.match(pattern, files.read(path, f"a {what}"), re.DOTALL) is not None
-    except ArtifactError:
+        data = files.read(path, f"a {what}")
+        if path.suffix == ".json":  # it may be damaged, or of another version
+            return bool({"format", "kernels", "sha256", "target"} <= json.loads(data).keys())
+        return re.match(pattern, data, re.DOTALL) is not None
+    except caught(ArtifactError, ValueError, RecursionError, AttributeError):
         return False

@@ -31,7 +31,7 @@ def test_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(os, "posix_fallocate", without_room)
-    message = f"{tmp_path} has no room for 1024 KiB .* set TMPDIR"
+    message = f"{tmp_path} does not take 1024 KiB .* set TMPDIR"
     with pytest.raises(scratch.NoRoomError, match=message):
         scratch.make()
     assert names(tmp_path) == set()
