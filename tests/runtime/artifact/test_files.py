@@ -16,3 +16,6 @@ def test_what_is_no_regular_file_is_refused_and_closed(make, tmp_path):
     with pytest.raises(ArtifactError, match="log is not a regular file; expected records"):
         files.read(tmp_path / "log", "records")
     assert len([*Path("/proc/self/fd").iterdir()]) == opened
+    assert files.is_folder(tmp_path / "log") == (make is os.mkdir)
+    assert files.is_missing(tmp_path / "log" / "below")
+    assert not files.is_missing(tmp_path / ("x" * 256))  # a name too long
