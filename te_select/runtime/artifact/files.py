@@ -23,7 +23,7 @@ def library_path(path: str | os.PathLike[str]) -> Path:
         if b"\0" in str(checked).encode("utf-8"):
             raise ValueError("no file has such a name")
     except caught(TypeError, ValueError) as error:  # not a path, or bytes that are not text
-        raise ArtifactError(f"{path!r} is not a path of text; expected one ending in .so") from error
+        raise ArtifactError(f"{path!r} is no path of text; expected one ending in .so") from error
     if checked.suffix != ".so":
         raise ArtifactError(f"{path} does not end in .so, as the path of an artifact must")
     return checked
