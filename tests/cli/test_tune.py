@@ -234,22 +234,16 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monk
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([*FLAGS, "--trials", "0"], "trials is 0; expected at least 1"),
+        ([*FLAGS, "--trials", "0"], "trials is 0; expected an int of 1"),
         (["--library", "/nope.so"], "/nope.so is missing; expected one"),
         ([*FLAGS, "--suite", "default"], "--library is given; expected one"),
-        (
-            ["--where", "w4 n:te", "--library", "a.so"],
-            "--captured and --library is given; expected",
-        ),
+        (["--where", "w4 n:te", "--library", "a.so"], "--captured and --library is given"),
         (["--where", "w4 n:no"], "'w4 n:no' is no kernel; expected one, such as 'w4 n:cte'"),
         ([], "no workload is given"),
         ([*FLAGS, "--runner", "rpc://tracker:9190"], "KEY being what the servers are registered"),
         ([*FLAGS, "--target", "znver4,pentium9"], "target 'pentium9' is not known"),
         ([*FLAGS, "--size", "n=3:9"], "--size n names no dim"),
-        (
-            ["--cond", "n", "--then", "n", "--else", "n", "--size", "n=9:3"],
-            "'n=9:3': expected, for",
-        ),
+        (["--cond", "n", "--then", "n", "--else", "n", "--size", "n=9:3"], "'n=9:3': exp"),
         ([*FLAGS, "--minutes", "-1"], "Invalid value for '--minutes'"),
         ([*FLAGS, "--plot", "knobs.txt"], "ends in none of .png, .svg, .pdf"),
     ],
@@ -374,20 +368,14 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
 
 
 @pytest.mark.parametrize(
-    ("flags", "asked"),
-    [
-        ([], True),
-        (["--no-profile"], False),
-        (["--json"], False),
-        (["--target", "x86-64-v3"], False),
-        (["--runner", "rpc://tracker:9190/kind"], False),
-    ],
+    "flags",
+    ["", "--no-profile", "--json", "--target x86-64-v3", "--runner rpc://tracker:9190/kind"],
 )
-def test_profile_of_this_machine_is_measured_first(tmp_path, fake, monkeypatch, flags, asked):
+def test_profile_of_this_machine_is_measured_first(tmp_path, fake, monkeypatch, flags):
     fake()
     monkeypatch.setattr(options, "measure_profile", lambda: "the profile was measured")
-    result = run("tune", *FLAGS, "--trials", "1", "--tuning-logs", tmp_path, *flags)
-    assert result.stdout.startswith("the profile was measured\n") is asked
+    result = run("tune", *FLAGS, "--trials", "1", "--tuning-logs", tmp_path, *flags.split())
+    assert result.stdout.startswith("the profile was measured\n") is (flags == "")
 
 
 def test_function_measures_the_profile_if_asked(tmp_path, fake, monkeypatch):

@@ -126,9 +126,7 @@ def test_file_that_is_no_manifest_is_not_replaced(pair, tmp_path, text):
         loading.load(pair[0]).export(tmp_path / "package.so")
     assert beside.read_text(encoding="latin-1") == text
     assert not (tmp_path / "package.so").exists()
-    beside.write_text(
-        '{"target": 0, "kernels": [], "sha256": "", "format": 99}'
-    )  # of another version
+    beside.write_text('{"target": 0, "kernels": [], "sha256": "", "format": 99}')  # of another
     loading.load(pair[0]).export(tmp_path / "package.so")
 
 

@@ -66,6 +66,15 @@ def test_output_is_allocated_on_the_device_of_the_inputs():
         assert tuple(out.__dlpack_device__()) == (2, 1)
 
 
+def test_named_dims_reach_the_grid():
+    workload = Workload(("n", 1), ("n", "m"), ("m",))
+    given = np.ones((6, 1), bool), np.ones((6, 4), "f4"), np.ones(4, "f4")
+    with running(workload) as fake:
+        cuda_standin.kernel(workload, blocks="sizes[0] * 100 + sizes[1]")(*map(on_device, given))
+        first, second = ({"n": 6, "m": 4}[name] for name in workload.dim_names)
+        assert launched(fake).blocks == first * 100 + second
+
+
 def test_number_on_the_device_is_read_where_it_begins():
     workload = Workload(SHAPE, SHAPE, (), "complex128")
     cond, then, number = *data("complex128")[:2], np.array(1 - 2j)
