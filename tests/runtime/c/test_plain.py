@@ -1,7 +1,7 @@
 """The plain C functions: what they check, and what they say. Called through ctypes, as C would."""
 
 import ctypes
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -56,17 +56,15 @@ def test_sizes_that_are_negative_or_too_large_are_refused(library, sizes, messag
 
 
 def test_message_is_the_threads_alone_and_outlives_a_good_call(library):
+    move = ctypes.CDLL(libinfo.find_libtvm_ffi()).TVMFFIErrorMoveFromRaised
+    raised = (ctypes.c_void_p * 1)()
+    move(raised)  # what others have left
     call(library, SAME, None, None, None, None)
-    raised, seen = ctypes.c_void_p(), []
-    ctypes.CDLL(libinfo.find_libtvm_ffi()).TVMFFIErrorMoveFromRaised(ctypes.byref(raised))
-    assert raised.value is None
-    other = threading.Thread(target=lambda: seen.append(library.te_select_error()))
-    other.start()
-    other.join()
-    assert seen == [b""]
-    cond, then, else_, out = arrays()
-    status, message = call(library, SAME, cond, then, else_, out)
-    assert (status, message) == (OK, "cond has a null data pointer; expected 12 bytes")
+    move(raised)
+    assert raised[0] is None
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(library.te_select_error).result() == b""
+    assert call(library, SAME, *arrays()) == (OK, "cond has a null data pointer; expected 12 bytes")
 
 
 def test_kernel_that_fails_cannot_run(tmp_path):

@@ -229,7 +229,7 @@ def test_other_choices_have_the_second_way_as_numerator(bench):
         ("measured: znver5", "file", 0.0, ""),
         ("measured by the user", "file", 0.0, ""),
         ("reasoned: amd", "", 0.0, "was not measured: there is no folder"),
-        ("reasoned: amd", "file", 1.5, "was not measured: other programs use 1.5 cores"),
+        ("reasoned: amd", "file", 1.5, "was not measured: 1.5 cores are busy"),
         ("reasoned: amd", "file", 0.0, "is kept in "),
     ],
 )
