@@ -162,8 +162,8 @@ def _frozen(array: Any) -> Any:
 
 def shifted(array: Any, by: int) -> Any:
     """A copy so many bytes behind the begin of a page."""
-    memory = np.frombuffer(mmap.mmap(-1, array.nbytes + by), np.uint8)
-    copied = memory[by:].view(array.dtype).reshape(array.shape)
+    memory = np.frombuffer(mmap.mmap(-1, array.nbytes + by + 1), np.uint8)
+    copied = memory[by:-1].view(array.dtype).reshape(array.shape)
     copied[...] = array
     return copied
 
