@@ -12,15 +12,7 @@ from te_select.bench.peers.base import Call, Peer
 from te_select.bench.stage import POISON, ROUNDS, Result, Stage, difference
 from te_select.errors import TargetError
 from te_select.runtime.call.cuda import driver
-from te_select.timing.cuda import roof
-from te_select.timing.cuda.clocks import (
-    WARM_UP_CALLS,
-    Graph,
-    Repeated,
-    queue,
-    replayed,
-    take_turns,
-)  # fmt: skip
+from te_select.timing.cuda import clocks, roof
 from te_select.timing.operands import Operands
 from te_select.timing.roof import Probe
 from te_select.timing.rounds import Timing, timed
@@ -95,7 +87,8 @@ class CudaStage(Stage):
         wait = getattr(peer, "wait", None)
         if wait is not None:
             return _clocked(call, wait)
-        return replayed(call) if peer is None or getattr(peer, "graphs", False) else queue(call)
+        by_graph = peer is None or getattr(peer, "graphs", False)
+        return clocks.replayed(call) if by_graph else clocks.queue(call)
 
     def roofs(self, moved: int, count: int) -> dict[str, Probe]:
         """A copy in the device's memory."""
@@ -108,14 +101,16 @@ class CudaStage(Stage):
 
     def take_turns(self, contestants: Mapping[str, Any], rounds: int) -> Mapping[str, Timing]:
         """By events of the device."""
-        return take_turns(contestants, rounds)
+        return clocks.take_turns(contestants, rounds)
 
     def queued(self, contestants: Mapping[str, Any]) -> tuple[str, ...]:
         """All that no graph replays."""
-        return tuple(name for name, each in contestants.items() if not isinstance(each, Graph))
+        return tuple(
+            name for name, each in contestants.items() if not isinstance(each, clocks.Graph)
+        )
 
 
-def _clocked(call: Call, wait: Callable[[Any], object]) -> Repeated:
+def _clocked(call: Call, wait: Callable[[Any], object]) -> clocks.Repeated:
     """Time calls by the CPU's clock, until ``wait`` has the last one's result."""
 
     def work(count: int) -> None:
@@ -124,7 +119,7 @@ def _clocked(call: Call, wait: Callable[[Any], object]) -> Repeated:
         wait(value)
 
     def seconds(repeats: int) -> float:
-        work(WARM_UP_CALLS)
+        work(clocks.WARM_UP_CALLS)
         return timed(lambda: work(repeats)) / repeats
 
-    return Repeated(seconds)
+    return clocks.Repeated(seconds)

@@ -45,8 +45,9 @@ def build(
         path = stored.check_path(path, [".json", ".h"])
     elif target != "native":
         raise TargetError(f"target is {target!r}; expected native, or a path to write to")
-    name, kept = key.entry(key.WHOLE), None  # before: a record may be added meanwhile
+    kept = None
     if target == "native":
+        name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
         kept = cache.taken(name, lambda image: stored.from_bytes(image, key.WHOLE))
     if path is None and kept:
         return cache.folder() / name
