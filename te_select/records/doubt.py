@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 # Cores. On two of them, 32 of 33 outcomes beside up to 0.06 were right, and 1 of 6 from 0.2 on.
 BUSY = 0.15
+# Cores. Others slow a call by their share at most: what gained more has won beside them, too. From
+# half a core on, the median is no longer of rounds without them.
+MOST_BUSY = 0.5
 LATE = "the default is the best so far, and the time was over before the trials"
 SPREAD = 0.5  # the middle half of the rounds, as a share of their median
 
@@ -43,7 +46,7 @@ def reasons(busy: float, spread: float, gain: float = 1.0, promised: float = 1.0
         The reasons, in one line; empty if there is none.
     """
     found = []
-    if busy > BUSY:
+    if busy > max(BUSY, min(gain - 1, MOST_BUSY)):
         found.append(f"other programs used {busy:.2f} cores meanwhile")
     if spread > SPREAD:
         found.append(f"the rounds lay {spread:.0%} apart")
@@ -66,6 +69,11 @@ def is_better(new: Record, old: Record) -> bool:
     if new.tvm != old.tvm:
         return True
     return new.seconds < old.seconds
+
+
+def unusable(entry: Record) -> str | None:
+    """Why no compilation uses a record, or None if one may."""
+    return f"it is unsure: {entry.unsure}" if entry.unsure else misfit(entry)
 
 
 def misfit(entry: Record) -> str | None:

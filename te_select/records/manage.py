@@ -103,7 +103,7 @@ def prune(logs: Path, target: str = "*") -> list[str]:
     gone: list[str] = []
     for name, entries, complaints in contents(logs, target):
         gone += complaints
-        told = [(e, f"it is unsure: {e.unsure}" if e.unsure else doubt.misfit(e)) for e in entries]
+        told = [(entry, doubt.unusable(entry)) for entry in entries]
         gone += [f"{name}/{entry.key}: {why}" for entry, why in told if why]
         if told:
             store.drop(logs / name, [entry for entry, why in told if why])

@@ -119,7 +119,7 @@ def _of_metaschedule(entries: Iterable[Record]) -> dict[str, bytes]:
     with scratch.folder() as folder:
         database = ms.database.JSONDatabase(work_dir=str(folder))
         for entry in entries:
-            if entry.unsure or doubt.misfit(entry) is not None:
+            if doubt.unusable(entry):
                 continue
             with suppress(ArgumentError), limits.tvm_errors_as_ours(entry.workload):
                 knobs = tuple(entry.config.items())

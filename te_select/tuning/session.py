@@ -125,7 +125,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         found.warn()
         name = access_pattern(task.sized).key, frozenset(name for name, _, _ in task.ranges)
         for entry in found.entries:
-            if entry.identity == name and not entry.unsure and doubt.misfit(entry) is None:
+            if entry.identity == name and not doubt.unusable(entry):
                 under = {each: entry.session.get(each, "") for each in task.conditions}
                 return entry if under == task.conditions else None
         return None

@@ -37,6 +37,11 @@ def test_winner_beside_other_programs_is_not_recorded(run, tmp_path):
     assert len(database.get_all_tuning_records()) == 0
 
 
+def test_winner_by_more_than_others_used_is_recorded(run):
+    """It was twice as fast; from half a core on that is no proof either."""
+    assert [bool(run(busy=busy, force=True).unsure) for busy in (0.5, 0.51)] == [False, True]
+
+
 def test_unsure_workload_is_tuned_again_next_time(run, tmp_path):
     run(busy=1.0)
     record = run()
@@ -72,17 +77,20 @@ def test_drift_that_all_contestants_share_is_no_spread(run):
 
 
 @pytest.mark.parametrize(
-    ("spread", "busy", "said"),
+    ("spread", "busy", "gain", "said"),
     [
-        (0.1, 0.0, ""),
-        (0.1, 0.14, ""),
-        (0.1, 0.16, "other programs used 0.16 cores meanwhile"),
-        (0.8, 0.0, "the rounds lay 80% apart"),
-        (0.8, 2.0, "other programs used 2.00 cores meanwhile; the rounds lay 80% apart"),
+        (0.1, 0.0, 1, ""),
+        (0.1, 0.14, 1, ""),
+        (0.1, 0.16, 1, "other programs used 0.16 cores meanwhile"),
+        (0.1, 0.16, 1.2, ""),
+        (0.1, 0.3, 1.2, "used 0.30 cores meanwhile; a config measured 1.20x faster is not"),
+        (0.8, 0.0, 1, "the rounds lay 80% apart"),
+        (0.8, 2.0, 1, "other programs used 2.00 cores meanwhile; the rounds lay 80% apart"),
     ],
 )
-def test_reasons_for_doubt(spread, busy, said):
-    assert doubt.reasons(busy, spread) == said
+def test_reasons_for_doubt(spread, busy, gain, said):
+    found = doubt.reasons(busy, spread, gain)
+    assert said in found and bool(found) == bool(said)
 
 
 def test_finals_that_do_not_repeat_a_trial_are_unsure(run):
