@@ -211,7 +211,7 @@ def _print(
     if unsure:
         print(
             f"unsure: {len(unsure)} of {len(records)}, which will not be used; earlier records are "
-            "kept\nthe same command tries them again"
+            "kept\non idle cores, the same command tries them again"
         )
     if rest or not outcomes:
         print(rest or "nothing to tune")

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 # Cores. On two of them, 32 of 33 outcomes beside up to 0.06 were right, and 1 of 6 from 0.2 on.
 BUSY = 0.15
-# Cores. Others slow a call by their share at most: what gained more has won beside them, too. From
-# half a core on, the median is no longer of rounds without them.
-MOST_BUSY = 0.5
 LATE = "the default is the best so far, and the time was over before the trials"
 SPREAD = 0.5  # the middle half of the rounds, as a share of their median
 
@@ -46,7 +43,8 @@ def reasons(busy: float, spread: float, gain: float = 1.0, promised: float = 1.0
         The reasons, in one line; empty if there is none.
     """
     found = []
-    if busy > max(BUSY, min(gain - 1, MOST_BUSY)):
+    # Others slow a call by their share, so a gain of twice that is not theirs.
+    if busy > max(BUSY, (gain - 1) / 2):
         found.append(f"other programs used {busy:.2f} cores meanwhile")
     if spread > SPREAD:
         found.append(f"the rounds lay {spread:.0%} apart")

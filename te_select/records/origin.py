@@ -43,9 +43,7 @@ def ratio(pattern: AccessPattern, other: AccessPattern) -> float | None:
 
 
 def outcome(record: Record) -> str:
-    """Say in a few words what a session found."""
-    if record.unsure:
-        return f"unsure: {record.unsure}"
+    """Say in a few words what a session found, and is sure of."""
     told = [f"{name} {said}" for name in ("cond", "sizes") if (said := getattr(record, name))]
     under = f" ({'; '.join(told)})" if told else ""
     if record.default_won:  # times of two configs never agree to the last bit

@@ -152,7 +152,7 @@ def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
             text = f"{knob.default} -> {knob.value}:\n{knob.gain:.2f}"
             worth.text(column, row, text, ha="center", va="center", fontsize=9)
     if trials.get_legend_handles_labels()[0]:
-        trials.legend(fontsize=8)
+        figure.legend(loc="outside lower center", ncols=4, fontsize=8)
     worth.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize=9)
     labels = [outcome.name for outcome in outcomes]
     worth.set_yticks(range(len(outcomes)), labels, parse_math=False, fontsize=9)
@@ -191,8 +191,8 @@ def _notes(outcome: Outcome) -> list[str]:
     notes = [f"failed: {outcome.error}" if outcome.error else outcome.passed_over]
     if (record := outcome.record) is not None:
         won = "the default won" if record.default_won else ""
-        notes += ["" if outcome.fresh else "tuned before", won]
-        notes[-1] = f"unsure: {record.unsure}" if record.unsure else won
+        unsure = record.unsure and f"unsure: {record.unsure}"
+        notes += ["" if outcome.fresh else "tuned before", unsure or won]
     if outcome.resumed:
         notes.append(f"{count_of(outcome.resumed, 'trial')} taken over from an earlier run")
     if outcome.ended_early:

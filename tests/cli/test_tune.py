@@ -36,7 +36,7 @@ def test_busy_cores_of_a_run_are_the_most_of_what_it_measured(tmp_path, fake, mo
     shown = run(*common, *FLAGS, "--force").stdout
     assert "unsure: other programs used 1.25 cores meanwhile" in shown
     told = "unsure: 1 of 1, which will not be used; earlier records are kept\n"
-    assert shown.endswith(f"{told}the same command tries them again\n")
+    assert shown.endswith(f"{told}on idle cores, the same command tries them again\n")
     assert "\nrecorded in" not in shown
 
 
