@@ -24,7 +24,7 @@ from te_select.bench.suite import DEFAULT
 from te_select.operator.access import access_pattern
 from te_select.timing import roof
 from te_select.timing.cores import threads
-from te_select.timing.operands import Mask, Operands, make_operands, placed
+from te_select.timing.inputs import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import sample_in_turns, take_turns, timed
 
 ROUNDS = 25

@@ -24,7 +24,7 @@ from te_select.backends.programs import c_compiler
 from te_select.operator.workload import Workload
 from te_select.runtime import c
 from te_select.timing.cores import threads
-from te_select.timing.operands import Mask, make_operands
+from te_select.timing.inputs import Mask, make_operands
 
 SIZES = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)  # elements of float32
 ROUNDS, TURN, PAUSE = 5, 0.3, 0.02  # turns, seconds of each, seconds of sleep before it

@@ -20,7 +20,7 @@ from te_select.bench.peers import Call
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.operator.access import access_pattern
-from te_select.timing.operands import Mask, Operands, make_operands
+from te_select.timing.inputs import Mask, Operands, make_operands
 from te_select.timing.roof import bandwidth
 from te_select.timing.rounds import take_turns
 

@@ -100,7 +100,7 @@ def test_every_level_of_the_architecture_selects_the_same_bits(target, tmp_path)
 
 UNREAD = """
     import ctypes, mmap, platform, numpy as np, te_select
-    from te_select.timing.operands import aligned_empty
+    from te_select.timing.inputs import aligned_empty
     libc = ctypes.CDLL(None, use_errno=True)
 
     def check(cond, shape, dtype, of_config):

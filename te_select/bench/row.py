@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from te_select.bench.peers.base import Peer
 from te_select.bench.suite import Entry
-from te_select.timing.operands import Mask
+from te_select.timing.inputs import Mask
 from te_select.timing.rounds import Timing
 
 OURS, NAMED = "te-select", "te-select, dims named"

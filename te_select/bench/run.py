@@ -16,7 +16,7 @@ from te_select.bench.stage import Result, Stage
 from te_select.bench.suite import Entry
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.timing.operands import Mask, make_operands
+from te_select.timing.inputs import Mask, make_operands
 from te_select.timing.rounds import Timing
 
 DUEL_ROUNDS = 25

@@ -12,7 +12,7 @@ import te_select
 from te_select.backends.cpu.compiled_profile import of_this_machine
 from te_select.bench.peers.base import Call, Peer
 from te_select.timing import roof
-from te_select.timing.operands import Operands
+from te_select.timing.inputs import Operands
 from te_select.timing.rounds import PAUSE, WARM_UP, Timing, take_turns
 from te_select.verify.reference import Array, first_difference, placed
 

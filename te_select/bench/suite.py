@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from te_select.operator.workload import Workload
 
 if TYPE_CHECKING:
-    from te_select.timing.operands import Mask
+    from te_select.timing.inputs import Mask
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from te_select.backends.c_compiler import open_library
 from te_select.errors import ToolchainError
 from te_select.timing.cores import threads
-from te_select.timing.operands import LINE, aligned_empty
+from te_select.timing.inputs import LINE, aligned_empty
 from te_select.timing.rounds import repeats_for, timed
 from te_select.verify.reference import Array
 

@@ -38,7 +38,7 @@ class Options:
     patient
         Go on with a workload when nothing untried is predicted to be faster.
     density, block
-        The cond of the timing, as `te_select.timing.operands.Mask` has it.
+        The cond of the timing, as `te_select.timing.inputs.Mask` has it.
 
     Raises
     ------

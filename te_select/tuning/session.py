@@ -26,7 +26,7 @@ from te_select.operator.workload import Workload
 from te_select.records import doubt, folders, log, store
 from te_select.records.log import Record
 from te_select.records.sizes import Ranges
-from te_select.timing.operands import Mask
+from te_select.timing.inputs import Mask
 from te_select.tuning.journal import Journal, Knob, knobs_of
 from te_select.tuning.measuring.measurer import Measurer
 from te_select.tuning.options import LOCAL, Options, open_measurer

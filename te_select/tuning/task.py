@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from te_select.operator.workload import Workload
 from te_select.records.sizes import SMALLEST, Ranges, points
-from te_select.timing.operands import USUAL, Mask
+from te_select.timing.inputs import USUAL, Mask
 
 
 @dataclass(frozen=True)

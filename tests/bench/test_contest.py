@@ -7,7 +7,7 @@ from te_select.bench.row import NAMED, OURS, Options
 from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, decided, name_dims
 from te_select.bench.stage import Stage, difference
 from te_select.operator.workload import Workload
-from te_select.timing.operands import Mask, make_operands
+from te_select.timing.inputs import Mask, make_operands
 from te_select.timing.rounds import Timing
 from tests.support.bench_rows import ENTRY, row
 

@@ -17,7 +17,7 @@ from te_select.bench.peers import (
 )
 from te_select.bench.peers.base import UnsupportedError
 from te_select.operator.workload import Workload
-from te_select.timing.operands import Mask, make_operands
+from te_select.timing.inputs import Mask, make_operands
 from te_select.verify.reference import first_difference, placed
 from tests.support import strategies as s
 

@@ -15,7 +15,7 @@ from te_select.bench.report import Results, command, document, geometric_means, 
 from te_select.bench.row import COPY, NAMED, OURS, SELECT, Options
 from te_select.bench.suite import DEFAULT, Entry
 from te_select.cli.bench import print_report
-from te_select.timing.operands import Mask
+from te_select.timing.inputs import Mask
 from tests.support.bench_rows import ENTRY, row
 
 # 1 GB in 4 ms is 250 GB/s, of a roof of 400; the peer takes 7 ms.

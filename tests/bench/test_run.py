@@ -15,7 +15,7 @@ from te_select.bench.row import COPY, NAMED, OURS, SELECT, Options
 from te_select.bench.run import run
 from te_select.bench.suite import Entry
 from te_select.operator.workload import Workload
-from te_select.timing.operands import Mask, make_operands
+from te_select.timing.inputs import Mask, make_operands
 from te_select.timing.roof import Probe
 from te_select.timing.rounds import PAUSE, Timing
 from tests.support import cli

@@ -6,7 +6,7 @@ from typing import Any
 from te_select.bench.row import Row
 from te_select.bench.suite import Entry
 from te_select.operator.workload import Workload
-from te_select.timing.operands import Mask
+from te_select.timing.inputs import Mask
 from te_select.timing.rounds import Timing
 
 ENTRY = Entry("small", Workload((4, 1), (4, 5), ()), "a test")

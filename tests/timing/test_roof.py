@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from te_select.timing import roof, rounds
-from te_select.timing.operands import LINE
+from te_select.timing.inputs import LINE
 from tests.support.clock import Clock
 
 

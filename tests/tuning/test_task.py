@@ -9,7 +9,7 @@ from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records.sizes import points, representative
 from te_select.schedules.cpu import schedule as cpu
-from te_select.timing.operands import Mask
+from te_select.timing.inputs import Mask
 from te_select.tuning.task import Task
 
 TARGET = "x86-64-v4"

@@ -11,7 +11,7 @@ from te_select.operator.access import AccessPattern
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime.call.cuda.device_array import DeviceArray
-from te_select.timing.operands import Operands
+from te_select.timing.inputs import Operands
 from te_select.verify.cuda import on_device
 from te_select.verify.reference import Array
 

@@ -13,7 +13,7 @@ from te_select.bench.stage import POISON, ROUNDS, Result, Stage, difference
 from te_select.errors import TargetError
 from te_select.runtime.call.cuda import driver
 from te_select.timing.cuda import clocks, roof
-from te_select.timing.operands import Operands
+from te_select.timing.inputs import Operands
 from te_select.timing.roof import Probe
 from te_select.timing.rounds import Timing, timed
 from te_select.verify.reference import Array

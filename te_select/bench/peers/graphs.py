@@ -9,7 +9,7 @@ from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
 from te_select.operator.systems import TYPE_NAMES
 from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
-from te_select.timing.operands import Operands
+from te_select.timing.inputs import Operands
 from te_select.verify.reference import Array
 
 _INPUTS = ("cond", "then", "else_")

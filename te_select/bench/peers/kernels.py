@@ -14,7 +14,7 @@ from te_select.bench.peers.base import Call, Peer, UnsupportedError, load
 from te_select.operator.access import LARGEST_INTEGER, AccessPattern, access_pattern
 from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
-from te_select.timing.operands import Operands
+from te_select.timing.inputs import Operands
 from te_select.verify.reference import Array
 
 _VECTOR = 64  # bytes; Halide splits it if the CPU's vectors are shorter

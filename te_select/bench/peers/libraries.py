@@ -8,7 +8,7 @@ import numpy as np
 from te_select.bench.peers.base import Call, Peer, load
 from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
-from te_select.timing.operands import Operands
+from te_select.timing.inputs import Operands
 from te_select.verify.reference import Array
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, first_line, load, words
 from te_select.operator.workload import Workload
 from te_select.timing.cores import threads
-from te_select.timing.operands import Operands
+from te_select.timing.inputs import Operands
 from te_select.timing.rounds import timed
 
 TRIALS = 8

@@ -29,7 +29,7 @@ from te_select.records.doubt import BUSY
 from te_select.runtime.artifact import atomic, scratch
 from te_select.runtime.call.cpu.profile import LOCATOR, NEVER, Profile, from_bytes
 from te_select.timing.cores import busy_cores
-from te_select.timing.operands import Mask, Operands, make_operands, placed
+from te_select.timing.inputs import Mask, Operands, make_operands, placed
 from te_select.timing.rounds import take_turns
 
 ROUNDS = 9

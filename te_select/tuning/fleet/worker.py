@@ -19,7 +19,7 @@ from te_select.runtime.artifact import stored
 from te_select.runtime.call.cpu import features
 from te_select.timing import rounds
 from te_select.timing.cores import Load
-from te_select.timing.operands import Mask
+from te_select.timing.inputs import Mask
 from te_select.tuning.fleet.tracker import Address, free_server
 from te_select.tuning.measuring import run_worker
 from te_select.tuning.measuring.process import reason

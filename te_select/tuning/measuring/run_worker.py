@@ -19,7 +19,7 @@ from te_select.operator.workload import Workload
 from te_select.runtime.artifact.scratch import NoRoomError
 from te_select.runtime.call import loading
 from te_select.timing import rounds
-from te_select.timing.operands import USUAL, Mask, aligned_empty
+from te_select.timing.inputs import USUAL, Mask, aligned_empty
 from te_select.tuning.measuring.process import reason
 from te_select.verify.checks import Operands, runs
 from te_select.verify.guarded import Bytes, randomize

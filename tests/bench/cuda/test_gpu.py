@@ -11,7 +11,7 @@ from te_select.bench.stage import difference
 from te_select.runtime.call.cuda import driver
 from te_select.timing.cuda import roof
 from te_select.timing.cuda.clocks import Graph, replayed
-from te_select.timing.operands import Mask, make_operands
+from te_select.timing.inputs import Mask, make_operands
 
 pytestmark = pytest.mark.gpu
 

@@ -18,7 +18,7 @@ from te_select.errors import TargetError
 from te_select.operator.access import access_pattern
 from te_select.timing.cuda import clocks, roof
 from te_select.timing.cuda.clocks import Graph, replayed
-from te_select.timing.operands import Mask, make_operands
+from te_select.timing.inputs import Mask, make_operands
 from tests.support import cli, cuda_standin
 from tests.support.cuda_standin import fake_driver, running
 

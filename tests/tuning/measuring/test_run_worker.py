@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from te_select import Workload
-from te_select.timing.operands import Mask
+from te_select.timing.inputs import Mask
 from te_select.tuning.measuring import run_worker
 from te_select.tuning.measuring.run_worker import Problem, memory_needed
 from te_select.verify.guarded import GUARD

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ffi.h"
-#include "operands.h"
+#include "arguments.h"
 
 static const te_select_where_library* library; /* the first one; set once, by any thread */
 /* Functions of Python, set before the first call. */

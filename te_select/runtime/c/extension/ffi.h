@@ -4,7 +4,7 @@
 
 #include <tvm/ffi/c_api.h>
 
-#include "operands.h"
+#include "arguments.h"
 
 /* An argument that lends a tensor. */
 static inline TVMFFIAny te_select_lent(DLTensor* t) {

@@ -1,4 +1,4 @@
-"""Operands for timing: aligned arrays, and masks of a density and a block length."""
+"""Inputs for timing: aligned arrays, and masks of a density and a block length."""
 
 import math
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.timing.operands import PAGE, Mask, make_operands
+from te_select.timing.inputs import PAGE, Mask, make_operands
 from tests.support import strategies as s
 
 

@@ -1,5 +1,5 @@
 /* What the arguments of a call are, and which element type they have in common. */
-#include "operands.h"
+#include "arguments.h"
 
 #include <float.h>
 #include <math.h>
