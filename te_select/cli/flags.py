@@ -24,6 +24,9 @@ def _records(text: str | None) -> Any:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
+Profile = Annotated[
+    bool, typer.Option(help="Measure the machine's profile first, if it is only reasoned.")
+]
 _TARGET = typer.Option(help=f"{', '.join(kind.targets for kind in kinds.KINDS.values())}, or JSON.")
 Target = Annotated[str, _TARGET]
 OptionalTarget = Annotated[str | None, _TARGET]  # for inspect, where a library has a target

@@ -144,9 +144,10 @@ def prune_command(logs: Folder = None, target: Targets = "*", as_json: flags.Jso
 
 
 _COLUMNS = (
-    "target", "record", "microseconds", "default_microseconds", "gain", "trials", "busy_cores",
+    "target", "record", "microseconds", "default_microseconds", "outcome", "trials", "busy_cores",
     "spread", "machine",
 )  # fmt: skip
+_TOLD = ("unsure", "edited", "busy_cores", "spread", "tvm")
 _SAID = ("workload", "trials", "failed", "machine", "command", "cond", "sizes")
 
 
@@ -157,18 +158,15 @@ def _row(target: str, entry: Record) -> dict[str, Any]:
         "microseconds": 1e6 * entry.seconds,
         "default_microseconds": 1e6 * entry.default_seconds,
         "config": dict(entry.config),
-        "gain": _gain(entry),
-        "unsure": entry.unsure,
-        "edited": entry.edited,
-        "busy_cores": entry.busy_cores,
-        "spread": entry.spread,
-        "tvm": entry.tvm,
+        "gain": None if entry.unsure or entry.edited else entry.gain,
+        "outcome": _outcome(entry),
+        **{name: getattr(entry, name) for name in _TOLD},
         **{name: entry.session.get(name) for name in _SAID},
     }
 
 
-def _gain(entry: Record) -> str:
-    """What tuning was worth, or why nobody knows."""
+def _outcome(entry: Record) -> str:
+    """What tuning was worth, or why nobody knows, in words."""
     if entry.edited:
         return "edited by hand"
     if entry.unsure:

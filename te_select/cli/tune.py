@@ -15,7 +15,7 @@ import typer
 
 from te_select import kinds
 from te_select.cli import INTERRUPTED, console
-from te_select.cli.flags import Json, of_flag
+from te_select.cli.flags import Json, Profile, of_flag
 from te_select.cli.models import ModelFlags
 from te_select.cli.paths import check_plot
 from te_select.cli.sources import SuiteFlags, entries_of
@@ -53,9 +53,7 @@ class PlaceFlags:
     tuning_logs: Annotated[
         Path | None, typer.Option(help="The folder to write; default: your own.")
     ] = None
-    profile: Annotated[
-        bool, typer.Option(help="Measure the machine's profile first, if it is only reasoned.")
-    ] = True
+    profile: Profile = True
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Display(Bar):
         line = TextColumn("{task.description}", table_column=Column(no_wrap=True))
         columns = (MofNCompleteColumn(), BarColumn(20), TimeRemainingColumn(), line)
         super().__init__(*columns, console=console, auto_refresh=False, transient=True)
-        self._bar = self.add_task("")
+        self._bar = self.add_task("", total=None)
 
     def begin(self, job: Job) -> None:
         """Begin with a workload: its default is measured, or it is tuned."""

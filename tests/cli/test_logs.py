@@ -15,7 +15,7 @@ from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
 def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):
     tuned(tmp_path, fake)
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
-    assert (row["record"], row["gain"], row["trials"] > 0) == ("w4_1024cte", "2.00x", True)
+    assert (row["record"], row["outcome"], row["trials"] > 0) == ("w4_1024cte", "2.00x", True)
     times = row["microseconds"], row["default_microseconds"]
     assert times == pytest.approx((125, 250), rel=0.01)
     shown = run("logs", "list", "--tuning-logs", tmp_path).stdout

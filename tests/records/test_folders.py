@@ -63,6 +63,6 @@ def test_record_that_was_edited_by_hand_says_so(tmp_path):
     said = "edited by hand since it was tuned"
     assert lookup.find(SMALL, V4, tmp_path).why.endswith(said)
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
-    assert (row["gain"], row["edited"]) == ("edited by hand", True)
+    assert (row["gain"], row["outcome"], row["edited"]) == (None, "edited by hand", True)
     flags = [*FLAGS, *ON, "--tuning-logs", tmp_path, "-o", tmp_path / "mask.so"]
     assert "edited by hand" in run("compile", *flags).stdout

@@ -31,7 +31,7 @@ def test_winner_beside_other_programs_is_not_recorded(run, tmp_path):
     found = lookup.find(SMALL, V4, tmp_path)
     assert (found.config, found.origin) == (None, "default")
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
-    assert (row["gain"], row["unsure"]) == ("unsure", said)
+    assert (row["gain"], row["outcome"], row["unsure"]) == (None, "unsure", said)
     # MetaSchedule's files say nothing of doubts, so they hold only what may be replayed.
     database = ms.database.JSONDatabase(work_dir=str(tmp_path / TARGET))
     assert len(database.get_all_tuning_records()) == 0
