@@ -57,9 +57,6 @@ def check(proto, fed, calls=1, **given):
     assert counted == calls
 
 
-# ---- nodes --------------------------------------------------------------------------------------
-
-
 def test_more_dims_than_kernels_take_fail_the_run_alone():
     axis = numpy_helper.from_array(np.array([0]), "axis")
     nodes = [node("Unsqueeze", ["x", "axis"], ["u"]), node("Where", ["c", "u", "y"], ["o"])]
@@ -93,9 +90,6 @@ def test_where_in_bodies_of_if_and_loop_is_ours():
     inputs = [*one_where().graph.input, tensor("flag", "bool", []), tensor("trips", "int64", [])]
     fed = feeds(SHAPE, SHAPE, SHAPE) | {"flag": np.array(True), "trips": np.array(3)}
     check(graph(nodes, inputs), fed, calls=1 + 3)
-
-
-# ---- the graph stays as ONNX Runtime makes it ---------------------------------------------------
 
 
 OF_QUANTIZED = [
@@ -136,8 +130,6 @@ def test_where_of_one_dequantized_side_is_ours():
     expected = np.where(fed["c"], (q.astype("f4") - 3) * np.float32(0.5), fed["y"])
     assert (found.tobytes(), calls) == (expected.tobytes(), 1)
 
-
-# ---- sessions -----------------------------------------------------------------------------------
 
 LARGE = (700, 900)
 
@@ -194,9 +186,6 @@ def test_provider_is_named_beside_the_cpu():
         pytest.skip("this release takes no names of plug-ins")
     model = one_where().SerializeToString()
     check_session(onnxruntime.InferenceSession(model, providers=ours.providers()))
-
-
-# ---- refusals -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("given", [None, "options", 5])
@@ -262,8 +251,6 @@ def test_another_api_of_onnx_runtime_is_refused(path, version):
     wanted = "te_select needs ONNX Runtime 1.24 or newer, of version 1; this is " + version
     assert said == [wanted]
 
-
-# ---- in processes of their own ------------------------------------------------------------------
 
 IN_A_PROCESS = """
 import os, sys, threading
