@@ -10,6 +10,7 @@ again. Beside each stands what the default and the tuned kernel reach of the roo
 import argparse
 import fnmatch
 import math
+import statistics
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -115,7 +116,7 @@ def _call(kernel: te_select.Kernel, operands: Operands) -> Call:
 
 
 def _summarize(ratios: Sequence[float]) -> None:
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+    mean = statistics.geometric_mean(ratios) if ratios else math.nan
     print(f"{mean:6.3f}  geometric mean; the least {min(ratios, default=math.nan):.3f}\n")
 
 

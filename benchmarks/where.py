@@ -67,11 +67,6 @@ def patterns(elements: int, dtype: str) -> Iterator[tuple[str, Arguments]]:
     yield "column, row", (mask(side, side), values(side, 1), values(side))
 
 
-def geometric_mean(values: list[float]) -> float:
-    """The geometric mean."""
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
 def compare(
     options: argparse.Namespace, theirs: Callable[..., Any], turn: Callable[..., Any]
 ) -> None:
@@ -103,7 +98,8 @@ def compare(
                 place = f"{10**exponent:>10} {dtype:8} {name:14}"
                 print(f"{place} {shown}  {ratios[0]:.2f} {ratios[1]:.2f}", flush=True)
     if fresh:
-        print(f"from 1 MB on: fresh {geometric_mean(fresh):.2f}, out= {geometric_mean(into):.2f}")
+        means = map(statistics.geometric_mean, (fresh, into))
+        print("from 1 MB on: fresh {:.2f}, out= {:.2f}".format(*means))
 
 
 def _into(function: Callable[..., Any], arguments: Arguments, out: Any) -> Callable[[], Any]:
