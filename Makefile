@@ -36,7 +36,7 @@ soak: $(INSTALLED)  ## run what the pages say, then attack it for MINUTES
 	$(if $(SOAK_FLAGS),,$(BIN)/python -m pytest -m long $(PYTEST_FLAGS))
 	$(BIN)/python benchmarks/soak --minutes $(MINUTES) $(SOAK_FLAGS)
 
-OWN_HEADERS = $(addprefix -Ite_select/runtime/c,/ /cpu /cuda /extension)
+OWN_HEADERS = $(addprefix -I,te_select/runtime/c $(wildcard te_select/runtime/c/*/))
 HEADERS = $(shell $(BIN)/python -c 'import numpy, sysconfig; from tvm_ffi import libinfo; \
 	paths = *libinfo.include_paths(), numpy.get_include(), sysconfig.get_path("include"); \
 	print(*(f"-isystem{path}" for path in paths))')

@@ -1,6 +1,6 @@
 """Reads model files: every Where or Select in them, and what te-select does with it.
 
-It reads ONNX files, OpenVINO IR files and oneDNN Graph JSON files. Nothing here needs a compiler.
+`te_select.frontends.formats` lists the formats. Nothing here needs a compiler.
 The onnx and defusedxml packages come with ``pip install 'te-select[models]'``.
 """
 
@@ -30,8 +30,8 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
     Parameters
     ----------
     path
-        An ONNX file (``.onnx``), an OpenVINO IR (``.xml``) or a oneDNN Graph dump (``.json``). The
-        format of a file with another ending is recognized by its first bytes.
+        A file of one of the formats in `te_select.frontends.formats`, such as ``model.onnx``. One
+        with another ending is recognized by its first bytes.
     expand
         Whether to list the Where nodes in the bodies of operators that ONNX defines as functions,
         such as Shrink. Other formats have no such operators.

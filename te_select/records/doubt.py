@@ -70,7 +70,7 @@ def is_better(new: Record, old: Record) -> bool:
 
 
 def unusable(entry: Record) -> str | None:
-    """Why no compilation uses a record, or None if one may."""
+    """Why nothing uses a record but the next session, or None if it may be used."""
     return f"it is unsure: {entry.unsure}" if entry.unsure else misfit(entry)
 
 

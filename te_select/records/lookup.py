@@ -93,7 +93,7 @@ def find(
     else:
         roots = [folders.given(logs, "a folder, None or False")]
         folders.check(roots[0])
-    unsure = ""
+    passed = ""
     place, must = folders.of_target(target.records), logs is not None
     entries = [
         (number, entry)
@@ -108,12 +108,10 @@ def find(
                 f"TARGET/{folders.SESSIONS}, as te-select tune writes it"
             )
     for entry, found in _ranked(workload, target, entries, place):
-        if not entry.unsure:
-            return replace(found, why=found.why + unsure)
-        unsure = unsure or (
-            f"; the record {place}/{entry.key} is unsure, so it is not used: {entry.unsure}"
-        )
-    return Found(None, origin.DEFAULT, origin.OF_SCHEDULE + unsure if unsure else origin.NONE_NEAR)
+        if (problem := doubt.unusable(entry)) is None:
+            return replace(found, why=found.why + passed)
+        passed = passed or f"; the record {place}/{entry.key} is not used: {problem}"
+    return Found(None, origin.DEFAULT, origin.OF_SCHEDULE + passed if passed else origin.NONE_NEAR)
 
 
 def _usable(place: Path, must: bool) -> list[Record]:

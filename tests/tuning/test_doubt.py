@@ -131,7 +131,7 @@ def test_prune_drops_what_is_unsure(run, tmp_path):
 def test_unsure_record_that_is_nearer_is_told_of(tmp_path, nearest):
     add(tmp_path, one_loop(17_000), said={"unsure": "it is not the nearest"})
     add(tmp_path, one_loop(nearest), said={"unsure": "noise"})
-    said = f"; the record x86-64-v4/w4_{nearest}cte is unsure, so it is not used: noise"
+    said = f"; the record x86-64-v4/w4_{nearest}cte is not used: it is unsure: noise"
     found = lookup.find(one_loop(20_000), V4, tmp_path)
     assert (found.config, found.origin) == (None, "default")
     assert found.why == f"the schedule's default config{said}"
