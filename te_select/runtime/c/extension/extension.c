@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "ffi.h"
 #include "arguments.h"
+#include "ffi.h"
 
 static const te_select_where_library* library; /* the first one; set once, by any thread */
 /* Functions of Python, set before the first call. */
