@@ -21,7 +21,7 @@ Targets = Annotated[str, typer.Option(help="A glob: only these targets.")]
 Only = Annotated[str, typer.Option(help="A glob: only records with these names.")]
 Folder = Annotated[
     Path | None,
-    typer.Option("--tuning-logs", help="A folder of records; default: your own."),
+    typer.Option("--tuning-logs", help="A folder of records; default: your own, for list the shipped, too."),
 ]
 Better = Annotated[
     bool, typer.Option("--better", help="Only records that are better than the default config.")

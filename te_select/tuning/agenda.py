@@ -207,10 +207,9 @@ class Agenda:
         if job.share < NEAR_ROOF:
             return job
         why = f"the default reaches {job.share:.0%} of the roof"
-        beyond = "no kernel can" if job.share > BEYOND_ROOF else ""
-        doubts = doubt.reasons(watch.others(), 0.0) or beyond
-        why = f"unsure: {why}, but {doubts}" if doubts else f"{why}; --all tunes it"
-        return replace(job.outcome(), passed_over=why)
+        doubts = doubt.reasons(watch.others(), 0.0) or "no kernel can" * (job.share > BEYOND_ROOF)
+        why = f"unsure: {why}, but {doubts}" if doubts else why
+        return replace(job.outcome(), passed_over=f"{why}; --all tunes it")
 
     def _tune(self, job: Job, observe: Observer, seconds: float) -> Outcome:
         """Tune one of the jobs that are left, in its share of the time."""

@@ -136,8 +136,9 @@ def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
     figure = Figure(figsize=size, layout="constrained")
     trials, worth = figure.subplots(1, 2, width_ratios=(5, 1.3 * max(1, len(names))))
     trials.axhline(1, color="gray", linewidth=0.8)
+    trials.locator_params(axis="x", integer=True)
     trials.set(title="Best so far", xlabel="trials", ylabel="speed-up over the default")
-    worth.set(title="What each knob is worth (1 = the default's value; hatched: unsure)")
+    worth.set(title="What each knob is worth\n(1 = the default's value; hatched: unsure)")
     for row, outcome in enumerate(outcomes):
         if outcome.seconds and outcome.seconds[0]:
             timed = (math.inf if each is None else each for each in outcome.seconds)

@@ -28,8 +28,8 @@ EXPECTED = f"a comma list of KEY=NUMBER, with the keys {', '.join(DECISIONS)}"
 _NUMBERS = ("family", "model", "l2", "l3", "threads_per_l3", "threads")
 _PAST_THE_CACHE = {"stores_past_the_cache": "moved", "fills_past_the_cache": "of output"}
 ADVICE = (
-    "the profile of this machine is only reasoned; te-select profile measures it in 8 s, which "
-    "made large calls 1.03x and 1.2x faster on two machines"
+    "the profile of this machine is only reasoned; te-select profile measures it in 8 s, by which "
+    "large calls gained 1.03x and 1.2x on two machines"
 )
 _THREADS = "TE_SELECT_NUM_THREADS"
 _SKIPPING = (
