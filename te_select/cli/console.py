@@ -244,7 +244,7 @@ def _explain(error: Any, message: str) -> str:
     """Typer's message, and what would have been accepted."""
     command: Any = getattr(getattr(error, "ctx", None), "command", None)
     verbs = [name for name, each in getattr(command, "commands", {}).items() if not each.hidden]
-    if not verbs and not hasattr(error, "option_name"):
+    if command is None or not (verbs or hasattr(error, "option_name")):
         return message
     options = [name for param in command.params for name in param.opts if "-" in name]
     end = " Expected" if message.endswith("?") else "; expected"

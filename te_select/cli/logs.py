@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 Targets = Annotated[str, typer.Option(help="A glob: only these targets.")]
 Only = Annotated[str, typer.Option(help="A glob: only records with these names.")]
-Folder = Annotated[
-    Path | None,
-    typer.Option("--tuning-logs", help="A folder of records; default: your own, for list the shipped, too."),
-]
+Folder = Annotated[Path | None, typer.Option("--tuning-logs", help="A folder; default: your own.")]
 Better = Annotated[
     bool, typer.Option("--better", help="Only records that are better than the default config.")
 ]
@@ -37,6 +34,8 @@ def list_command(
     logs: Folder = None, target: Targets = "*", only: Only = "*", as_json: flags.Json = False
 ) -> None:
     """List records, with their times and the machines they come from.
+
+    Without a folder these are your own and the shipped ones.
 
     Example: te-select logs list --tuning-logs tuning_logs --only "w4_*"
     """
@@ -109,6 +108,8 @@ def export_command(
 ) -> None:
     """Copy records that are new or faster to another folder.
 
+    They are your own if no folder is given; the shipped ones if you have none.
+
     Example: te-select logs export build/logs --only "w4_*"
     """
     _merge(_folders(logs)[0], to, target, only, as_json, better=better)
@@ -167,10 +168,10 @@ def _row(target: str, entry: Record) -> dict[str, Any]:
 
 def _outcome(entry: Record) -> str:
     """What tuning was worth, or why nobody knows, in words."""
-    if entry.edited:
-        return "edited by hand"
     if entry.unsure:
         return "unsure"
+    if entry.edited:
+        return "edited by hand"
     return "default won" if entry.default_won else f"{entry.gain:.2f}x"
 
 

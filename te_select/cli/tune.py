@@ -44,7 +44,7 @@ class OtherFlags:
 
 @dataclass(frozen=True)
 class PlaceFlags:
-    """Where."""
+    """The machine."""
 
     target: Annotated[str, typer.Option(help="As for compile, or a list of CPUs.")] = "native"
     runner: Annotated[

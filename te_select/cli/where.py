@@ -84,4 +84,4 @@ def build_provider_command(
 
     Example: te-select onnxruntime build --target aarch64 -o build/aarch64/libte_select_ort.so
     """
-    build_command(target=target, output=output, as_json=as_json)
+    build_command(target=target, output=output, profile=False, as_json=as_json)

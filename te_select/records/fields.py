@@ -41,7 +41,7 @@ def _is_share(value: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    return type(value) is float and 0 < value < 1e38  # noqa: PLR2004 - TVM has float32
+    return type(value) is float and 1e-38 < value < 1e38  # noqa: PLR2004 - TVM has float32
 
 
 def _is_config(value: Any) -> bool:

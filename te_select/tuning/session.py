@@ -172,17 +172,18 @@ class Session(contextlib.AbstractContextManager["Session"]):
             incumbents = [*only, *([self._rules.config_from(there.config)] if there else [])]
             given = (1 + len(only), iter([[self._default(task)], [*only]]))
             trials = run.trials(*(given if only else self._search(run, task)))
+            in_finals = self.measurer.watch()  # a burst there would be thin in the whole
             best, won, its, of_default = run.finals(incumbents)
-            busy, spread = watch.others(), its.ratios(of_default).spread
+            busy, spread = max(watch.others(), in_finals.others()), its.ratios(of_default).spread
             gain = of_default.median / its.median if won else 1.0
             unsure = doubt.reasons(busy, spread, gain, run.promised)
             unsure = unsure or doubt.LATE * (run.is_cut_short and not won)
             if not won or unsure:
                 best, its = self._default(task), of_default
-            failed = sum(trial.seconds is None for trial in trials)
             told: dict[str, Any] = {
                 "config": asdict(best), "seconds": its.median, "default_seconds": of_default.median,
-                "trials": len(trials), "failed": failed, "busy_cores": busy, "spread": spread,
+                "trials": len(trials), "failed": sum(trial.seconds is None for trial in trials),
+                "busy_cores": busy, "spread": spread,
             }  # fmt: skip
             texts = {"unsure": unsure, **task.conditions}
             told |= {name: text for name, text in texts.items() if text}

@@ -191,9 +191,9 @@ def _gain(outcome: Outcome) -> str:
 def _notes(outcome: Outcome) -> list[str]:
     notes = [f"failed: {outcome.error}" if outcome.error else outcome.passed_over]
     if (record := outcome.record) is not None:
-        won = "the default won" if record.default_won else ""
         unsure = record.unsure and f"unsure: {record.unsure}"
-        notes += ["" if outcome.fresh else "tuned before", unsure or won]
+        said = unsure or "the default won" * record.default_won
+        notes += ["" if outcome.fresh else "tuned before", said]
     if outcome.resumed:
         notes.append(f"{count_of(outcome.resumed, 'trial')} taken over from an earlier run")
     if outcome.ended_early:

@@ -217,9 +217,11 @@ def test_h_is_help_on_every_verb(verb):
         (["where", "build", "--target", "a", "--target=b"], "--target is given 2 times; expec"),
         (["compile", "--cond", "1", "--cond", "2", "--cond", "3"], "--cond is given 3 times; exp"),
         (["compile", "-o", "a.so", "--output", "b.so"], "--output is given 2 times; expected it"),
+        (["compile", "--cond"], "Option '--cond' requires an argument."),
+        (["logs", "list", "--json=1"], "Option '--json' does not take a value."),
     ],
 )
-def test_option_of_one_value_is_refused_where_it_is_given_twice(words, message):
+def test_option_with_too_many_values_or_too_few_is_refused(words, message):
     result = run(*words)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"te-select: error: {message}")

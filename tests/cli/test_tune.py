@@ -23,7 +23,7 @@ NINE = Workload((9,), (9,), ())
 
 
 def test_busy_cores_of_a_run_are_the_most_of_what_it_measured(tmp_path, fake, monkeypatch):
-    said = iter([0.14, 0.1, 0.12, 0.05, 1.25])
+    said = iter([0.1, 0.14, 0.1, 0.02, 0.12, 0.05, 0.03, 0.05, 0.0, 1.25])  # whole, finals
     monkeypatch.setattr(cores.Watch, "others", lambda _: next(said))
     flags = flags_of(SMALL, FEW, NINE, Workload((8,), (8,), ()))
     fake()

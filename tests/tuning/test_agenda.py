@@ -75,7 +75,7 @@ def test_most_to_gain_is_tuned_first(run):
 )
 def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, busy, seconds, unsure):
     """Another turn has half as much time more: of three that took 2 s, two fit into 6 s."""
-    told = iter([1.0] * busy)
+    told = iter([1.0] * 2 * busy)  # in the whole and in the finals
     monkeypatch.setattr(cores.Watch, "others", lambda _watch: next(told, 0.0))
     outcomes = run(FAST, SLOW, *[MIDDLE] * (busy > 1), trials=3, seconds=seconds)
     assert [outcome.name for outcome in outcomes if outcome.record.unsure] == unsure
