@@ -72,7 +72,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     from te_select.bench.run import run  # noqa: PLC0415 - as above
     from te_select.cli.env import environment  # noqa: PLC0415 - kept off --help
     from te_select.timing.cores import busy_cores  # noqa: PLC0415 - kept off --help
-    from te_select.timing.inputs import Mask  # noqa: PLC0415
+    from te_select.timing.inputs import Mask  # noqa: PLC0415 - as above
 
     kind = kinds.kind(resolve(target).kind)
     device = builder(kind.name).device() or target

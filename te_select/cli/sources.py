@@ -123,7 +123,7 @@ def _typical(name: str) -> Workload:
 def _captured(path: Path) -> Iterator[tuple[float, Entry]]:
     """What a program asked for, with the seconds that it took and the conds that were seen."""
     from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
-    from te_select.timing.inputs import Mask  # noqa: PLC0415
+    from te_select.timing.inputs import Mask  # noqa: PLC0415 - as above
 
     whole = read_json("--captured", path, _CAPTURED)
     try:

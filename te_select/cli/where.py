@@ -52,7 +52,7 @@ def build_command(
         )
     start = time.perf_counter()
     from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm
-    from te_select.tuning.options import measure_profile  # noqa: PLC0415
+    from te_select.tuning.options import measure_profile  # noqa: PLC0415 - as above
 
     imported = time.perf_counter()
     if profile and output is None and not as_json and (line := measure_profile()):

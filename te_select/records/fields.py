@@ -56,7 +56,7 @@ def _is_target(value: Any) -> bool:
 _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("trials", "failed"), (_is_number, "a number of 0 or more")),
     **dict.fromkeys(("busy_cores", "spread"), (_is_share, "a float of 0 or more, or null")),
-    **dict.fromkeys(("default_seconds", "seconds"), (_is_time, "a positive float below 1e38")),
+    **dict.fromkeys(("default_seconds", "seconds"), (_is_time, "a float between 1e-38 and 1e38")),
     "config": (_is_config, "an object of ints and booleans"),
     "target": (_is_target, "the text of an object"),
     **dict.fromkeys(_TEXTS, (lambda value: isinstance(value, str), "a string")),

@@ -4,9 +4,11 @@ import itertools
 import math
 import mmap
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
@@ -87,11 +89,11 @@ def _selects() -> Iterator[Case]:
         yield _case(f"out {offset} behind", BYTES, "", name, together=_placed(name, offset))
     yield _case("unit axis of any stride", ROW, "", "then", lambda a: _strided(a, (1, 4), (400, 4)))
     for name in ("then", "else_"):
-        again = lambda given, name=name: given.update(out=_strided_again(given[name]))  # noqa: E731
+        again = _restrided(name)
         yield _case("in place with another unit stride,", ROW, "restrided", name, together=again)
     kinds = (BYTES, 1, {}), (BYTES, 8, {}), (LINE, 4, {"n": 99}), (NAMED, 2, {"n": 16, "m": 64})
     for (kind, by, sizes), name in itertools.product(kinds, NAMES):
-        behind = lambda a, by=by: shifted(a, by)  # noqa: E731
+        behind = partial(shifted, by=by)
         yield _case(f"{kind.dtype} {by} behind a vector,", kind, "", name, behind, **sizes)
 
 
@@ -111,7 +113,7 @@ def _placed(name: str, offset: int) -> Callable[[Operands], None]:
 def _strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     """The start of a larger array of the same kind, with steps of bytes."""
     whole = random.random((400,), array.dtype.name, 3)
-    return np.lib.stride_tricks.as_strided(whole[60:], shape, strides)
+    return as_strided(whole[60:], shape, strides)
 
 
 _LAYOUTS: dict[str, Callable[[Any], Any]] = {
@@ -136,23 +138,26 @@ def _layouts() -> Iterator[Case]:
     yield _case("named sizes in reversed rows,", NAMED, "strides", "then", reverse, n=2, m=7)
     for strides in ((16, 4), (-4, 12)):
         oddity = "strides" if strides[0] < 0 else ""
-        change = lambda a, strides=strides: _strided(a, (3, 4), strides)  # noqa: E731
+        change = partial(_strided, shape=(3, 4), strides=strides)
         yield _case(f"steps {strides} of", SAME, oddity, "out", change)
     for dtype, by in (("complex64", 4), ("complex128", 8)):
         kind = Workload((3, 4), (3, 4), (3, 4), dtype)
         oddity = "half an element" if by < 8 else "half a vector"
-        change = lambda a, by=by: shifted(a, by)  # noqa: E731
-        yield _case(f"halves of {dtype} aligned", kind, oddity, "out", change)
-        change = lambda a, by=by: shifted(a, by // 2)  # noqa: E731
-        yield _case(f"halves of {dtype} misaligned", kind, "misaligned", "out", change)
+        for way, odd, ahead in (("aligned", oddity, by), ("misaligned", "misaligned", by // 2)):
+            yield _case(f"halves of {dtype} {way}", kind, odd, "out", partial(shifted, by=ahead))
 
 
 def _repeated(array: Any) -> Any:
-    return np.lib.stride_tricks.as_strided(array, array.shape, (0, array.strides[1]))
+    return as_strided(array, array.shape, (0, array.strides[1]))
 
 
-def _strided_again(array: Any) -> Any:
-    return np.lib.stride_tricks.as_strided(array, array.shape, (400, array.itemsize))
+def _restrided(name: str) -> Callable[[Operands], None]:
+    """Out is an operand of `ROW` itself, with another stride of its unit axis."""
+    return lambda given: given.update(out=as_strided(given[name], ROW.out_shape, (400, 4)))
+
+
+def _instead(value: Any) -> Callable[[Any], Any]:
+    return lambda _: value
 
 
 def _frozen(array: Any) -> Any:
@@ -176,7 +181,7 @@ def _overlaps() -> Iterator[Case]:
         "a row of out is", SQUARE, "overlap", "then", together=lambda g: g.update(then=g["out"][0])
     )
     for strides in ((0, 4), (4, 4), (8, 4), (-4, 8)):
-        change = lambda a, strides=strides: _strided(a, (3, 4), strides)  # noqa: E731
+        change = partial(_strided, shape=(3, 4), strides=strides)
         yield _case(f"elements {strides} apart in", SAME, "itself", "out", change)
 
 
@@ -197,8 +202,7 @@ def _refusals() -> Iterator[Case]:
     yield _case("bytes as", SAME, "type", "cond", lambda a: a.view(np.uint8))
     yield _case("signed bytes as", SAME, "type", "cond", lambda a: a.view(np.int8))
     for name, dtype in itertools.product(NAMES[1:], ("uint32", "float64", "float16")):
-        change = lambda a, dtype=dtype: np.ones((3, 4), dtype)  # noqa: E731
-        yield _case(f"{dtype} as", SAME, "type", name, change)
+        yield _case(f"{dtype} as", SAME, "type", name, partial(np.ones_like, dtype=dtype))
     for name in ("then", "else_", "out"):
         yield _case("another size of", LINE, "size", name, lambda _: np.zeros(5, "f4"), n=4)
     yield _case("no memory of", SAME, "no memory", "then", _made(data=0), _all_false)
@@ -306,8 +310,7 @@ def _numbers() -> Iterator[Case]:
             name = NAMES[1 + place % 2]
             shapes = {"then": (9,), "else_": (9,)} | {name: ()}
             kind = Workload((9,), *shapes.values(), dtype)
-            change = lambda _, number=number: number  # noqa: E731
-            yield _case(f"{str(number)[:9]} of {dtype} as", kind, oddity, name, change)
+            yield _case(f"{str(number)[:9]} of {dtype} as", kind, oddity, name, _instead(number))
 
 
 def _backwards_over_out() -> Operands:
