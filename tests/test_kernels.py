@@ -145,6 +145,7 @@ def test_more_elements_than_a_32_bit_index_holds():
     assert around.size == 4 and np.count_nonzero(around.view(np.uint8) == 4) == 28
 
 
+@pytest.mark.slow
 def test_many_rows_beyond_32_bits_of_output():
     kernel = te_select.compile(Workload((65537, 1), (1, 32769), (), "uint8", "multidirectional"))
     cond = np.zeros((65537, 1), np.bool_)

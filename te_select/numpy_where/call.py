@@ -149,4 +149,4 @@ for _name, _value in (
     setattr(where, _name, _value)
 
 if capture.is_on():
-    capture.of_where(where, extension, family.name_of)
+    capture.of_where(where, extension, family.names)

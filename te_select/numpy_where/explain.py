@@ -73,7 +73,7 @@ def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
     if reason != "none":
         return Explanation(left=reason)
     missing, number = divmod(number, family.MISSING_KERNEL)
-    kernel = "tiles" if by_tiles else family.name_of(number) or "fill"
+    kernel = "tiles" if by_tiles else family.names()[number] or "fill"
     found = Explanation(kernel, threads, bool(past_cache))
     return _with(found, "row by row until that kernel is built") if missing else found
 

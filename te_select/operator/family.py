@@ -110,15 +110,15 @@ def typical(member: Workload) -> Workload:
 
 def by_name(counts: Sequence[int]) -> dict[str, int]:
     """Counts by the names of kernels, without zeros; their indices are the C half's numbers."""
-    found, place = dict(zip(PLACES, counts, strict=True)), places(parts())
-    return {name: n for name, each in kernels().items() if (n := found[place[each]])}
+    return {name: n for name, n in zip(names(), counts, strict=True) if name and n}
 
 
-def name_of(number: int) -> str:
-    """The name of the kernel with a number of the C half; empty if no kernel has it."""
-    placed = places(parts())
-    named = (name for name, each in kernels().items() if placed[each] == PLACES[number])
-    return next(named, "")
+@cache
+def names() -> list[str]:
+    """The names of kernels by the C half's numbers; empty where a number has no kernel."""
+    placed, named = places(parts()), kernels()
+    found = {placed[each]: name for name, each in named.items()}
+    return [found.get(place, "") for place in PLACES]
 
 
 def _index(width: int) -> int:

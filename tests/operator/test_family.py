@@ -46,8 +46,7 @@ def test_counts_have_the_names_of_their_kernels():
     counts[8 * 2 + 7], counts[40 + 27 * 2 + 9] = 5, 3
     named = family.by_name(counts)
     assert named == {"w4 n:cte": 5, "w4 m:cte x n:te": 3}
-    parts = family.parts()
-    assert family.kernels()["w4 m:cte x n:te"] in parts["w4_rows09"]
+    assert family.kernels()["w4 m:cte x n:te"] in family.parts()["w4_rows09"]
 
 
 def test_no_record_of_one_kernel_is_near_to_another():

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from te_select.backends.cpu import link
-from tests.support import c_half
 from tests.support.models import model, tensor
 
 WHERE = ("c", "x", "y")
@@ -14,6 +12,9 @@ WHERE = ("c", "x", "y")
 
 def library(folder: Path) -> Path:
     """Build the library."""
+    from te_select.backends.cpu import link
+    from tests.support import c_half
+
     return c_half.build(folder, "where_in_c.c", link.FAMILY.sources, "-ldl", "-Wl,-z,nodelete")
 
 

@@ -18,7 +18,7 @@ import os
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import length_hint
 from pathlib import Path
 from typing import Any
@@ -64,8 +64,8 @@ def sampled(kernel: Any, cond: Any, then: Any, else_: Any, out: Any) -> Any:
     return result
 
 
-def of_where(where: Any, extension: Any, name_of: Callable[[int], str]) -> None:
-    """Sample the calls of `te_select.where`, by the extension; ``name_of`` names a kernel."""
+def of_where(where: Any, extension: Any, names: Callable[[], Sequence[str]]) -> None:
+    """Sample the calls of `te_select.where`, by the extension; ``names`` are by number."""
     of_number: dict[int, Seen] = defaultdict(lambda: {**_NONE, "looks": 0})
     of_parent = np.zeros(1, np.int64)
 
@@ -82,7 +82,7 @@ def of_where(where: Any, extension: Any, name_of: Callable[[int], str]) -> None:
     def finish() -> None:
         every = np.frombuffer(extension.counts()[-1], np.int64) - of_parent
         for number in map(int, np.flatnonzero(every)):
-            _where[name_of(number)] = of_number[number] | {"elements": int(every[number])}
+            _where[names()[number]] = of_number[number] | {"elements": int(every[number])}
 
     def forget() -> None:
         nonlocal of_parent

@@ -33,6 +33,11 @@ def ask(times):
 """
 
 
+@pytest.fixture(autouse=True)
+def own_cache(family: Path) -> None:
+    """Kernels that are built."""
+
+
 @pytest.fixture
 def seen_of(tmp_path: Path) -> Any:
     """Runs a program with two kernels; what is written when it ends."""
@@ -83,7 +88,7 @@ def test_short_calls_are_timed_less_often(monkeypatch: Any, seconds: float, apar
     assert (calls[-1] - calls[999]) / 1000 == pytest.approx(apart, rel=0.1)
 
 
-def test_forked_child_writes_what_it_has_asked_for_itself(seen_of: Any, family: Path) -> None:
+def test_forked_child_writes_what_it_has_asked_for_itself(seen_of: Any) -> None:
     found = seen_of("""
         ask(9)
         if child := os.fork():
@@ -96,9 +101,7 @@ def test_forked_child_writes_what_it_has_asked_for_itself(seen_of: Any, family: 
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "link"])
-def test_what_is_no_file_stays_and_is_not_waited_for(
-    tmp_path: Path, family: Path, kind: str
-) -> None:
+def test_what_is_no_file_stays_and_is_not_waited_for(tmp_path: Path, kind: str) -> None:
     seen = tmp_path / "seen.json"
     if kind == "pipe":
         os.mkfifo(seen)
@@ -128,7 +131,7 @@ def test_calls_of_two_kernels_of_one_workload_add_up(seen_of: Any) -> None:
     assert found["kernels"][key(KERNEL)]["calls"] == 209
 
 
-def test_kernels_of_where_are_counted_and_runs_add_up(seen_of: Any, family: Path) -> None:
+def test_kernels_of_where_are_counted_and_runs_add_up(seen_of: Any) -> None:
     program = """
         kernel(cond, x, 0.0)
         many, y = np.random.default_rng(0).random(1024) < 0.9, np.ones(1024, np.float32)
