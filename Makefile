@@ -2,14 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BUILT := .venv/.built
-INSTALLED := .venv/.installed
+LINT := .venv/.with-lint
+TEST := .venv/.with-test
 
 .PHONY: help demo test test-slow soak lint records tvm-ffi docs wheel arm64 install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-install: $(INSTALLED)  ## make .venv, with what tests and lint need
+install: $(LINT)  ## make .venv, with what tests and lint need
 
 # The extension in C is compiled by the installation, so new sources of it mean a new one.
 $(BUILT): pyproject.toml setup.py $(wildcard te_select/runtime/c/*.[ch] te_select/runtime/c/*/*.[ch])
@@ -17,22 +18,23 @@ $(BUILT): pyproject.toml setup.py $(wildcard te_select/runtime/c/*.[ch] te_selec
 	$(BIN)/python -m pip install --progress-bar on --editable .
 	touch $@
 
-$(INSTALLED): $(BUILT)
-	$(BIN)/python -m pip install --progress-bar on --editable '.[lint,test]'
+.venv/.with-%: $(BUILT)
+	$(BIN)/python -m pip install --progress-bar on --editable '.[$*]'
 	touch $@
+$(LINT): $(TEST)
 
 demo: $(BUILT)  ## compile a causal mask, and run it in a process without TVM
 	$(BIN)/python examples/python/demo.py
 
-test: $(INSTALLED)  ## run the tests but the slow ones
+test: $(TEST)  ## run the tests but the slow ones
 	$(BIN)/python -m pytest -m "not slow and not long" $(PYTEST_FLAGS)
 
 # Emulated machines, attacks that go on for a while, and real model files.
-test-slow: $(INSTALLED)  ## run the slow tests
+test-slow: $(TEST)  ## run the slow tests
 	$(BIN)/python -m pytest -m "slow and not long" $(PYTEST_FLAGS)
 
 MINUTES ?= 10
-soak: $(INSTALLED)  ## run what the pages say, then attack it for MINUTES
+soak: $(TEST)  ## run what the pages say, then attack it for MINUTES
 	$(if $(SOAK_FLAGS),,$(BIN)/python -m pytest -m long $(PYTEST_FLAGS))
 	$(BIN)/python benchmarks/soak --minutes $(MINUTES) $(SOAK_FLAGS)
 
@@ -40,7 +42,7 @@ OWN_HEADERS = $(addprefix -I,te_select/runtime/c $(wildcard te_select/runtime/c/
 HEADERS = $(shell $(BIN)/python -c 'import numpy, sysconfig; from tvm_ffi import libinfo; \
 	paths = *libinfo.include_paths(), numpy.get_include(), sysconfig.get_path("include"); \
 	print(*(f"-isystem{path}" for path in paths))')
-lint: $(INSTALLED)  ## check form, types and imports
+lint: $(LINT)  ## check form, types and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -58,11 +60,11 @@ records: $(BUILT)  ## tune the suite of the bench on an idle machine, into tunin
 	$(BIN)/te-select logs export tuning_logs --tuning-logs build/records --better
 
 # What the runtime does, with the oldest and the newest release that release/split.py lets it have.
-tvm-ffi: $(INSTALLED)  ## check the runtime with the oldest and the newest tvm-ffi
+tvm-ffi: $(TEST)  ## check the runtime with the oldest and the newest tvm-ffi
 	$(BIN)/python release/with_tvm_ffi.py build/tvm-ffi
 
 # The site of the documents, into build/site. A link that leads nowhere is an error.
-docs: $(INSTALLED)  ## build the site of the documents
+docs: $(LINT)  ## build the site of the documents
 	$(BIN)/python -c "import material, mkdocstrings" 2>/dev/null || \
 		$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
