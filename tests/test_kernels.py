@@ -68,7 +68,7 @@ def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
         check(library[workload.name], workload)
 
 
-@pytest.mark.parametrize("inner", the_others_slow([2, 3, 4, 5, 6, 7, 12, 31, 33, 63, 100], [3, 7]))
+@pytest.mark.parametrize("inner", the_others_slow([2, 3, 4, 5, 6, 7, 12, 31, 33, 63, 100], [7]))
 def test_short_rows_of_named_and_literal_count(inner, tmp_path):
     named, literal = short_rows(inner, ("uint8", "float32", "float64"))
     sizes = (0, 1, 3, 8, 15, 16, 17, 64, 65, 200)
@@ -152,8 +152,7 @@ def test_many_rows_beyond_32_bits_of_output():
     cond[-1] = True
     then = np.arange(32769, dtype=np.uint32).astype(np.uint8)[None]
     out = kernel(cond, then, np.uint8(3))
-    assert np.array_equal(out[-1], then[0])
-    assert (out[-2] == 3).all() and (out[0] == 3).all()
+    assert (out[-1] == then[0]).all() and (out[[0, -2]] == 3).all()
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])

@@ -63,7 +63,7 @@ def check_at(kernel, static, operands, shift):
 SHORT = [("uint8", (3, 100)), ("float16", (5, 12)), ("float32", (3, 6)), ("float64", (7,))]
 
 
-@pytest.mark.parametrize(("dtype", "inners"), the_others_slow(SHORT, SHORT[::2]))
+@pytest.mark.parametrize(("dtype", "inners"), the_others_slow(SHORT, SHORT[:1]))
 def test_short_rows_at_every_alignment_of_out(dtype, inners, default, tmp_path):
     default(lambda _: {"stream_from": 1, "piece": 1 << 20})
     workloads = [
