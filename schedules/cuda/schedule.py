@@ -50,7 +50,7 @@ IN_FLIGHT = 4  # vectors per thread; with 1024 threads on an SM, 64 KB for each 
 NARROW = (1, 2)  # bytes per element
 IN_FLIGHT_NARROW = 2  # vectors; masks take 2 to 4 registers each, and 4 would halve the occupancy
 ENOUGH_BLOCKS = 1056  # 8 for each SM of an H200; smaller work takes fewer vectors per thread
-STREAM_FROM_BYTES = 1 << 25  # of output; the L2 of an H200 keeps 50 MB for the next operator
+STREAM_FROM_BYTES = 1 << 25  # of output; the L2 of an H200 has 50 MB, for broadcast operands
 
 
 def _skips(pattern: AccessPattern, _default: Any, _target: Any) -> tuple[bool, ...]:
@@ -102,8 +102,10 @@ def default_config(pattern: AccessPattern, target: Any) -> Config:
         (v for v in VECTORS if v <= most and _blocks(known, BLOCK, v) >= ENOUGH_BLOCKS),
         default=1,
     )
-    stream = known is not None and known >= STREAM_FROM_BYTES
-    return Config(BLOCK, vectors, stream, skip=True, max_blocks=0)
+    kept = any(moves(pattern, operand) in "iop" for operand in ("cond", "then", "else_"))
+    stream = kept and known is not None and known >= STREAM_FROM_BYTES
+    skip = vectors > 1 or _skips(pattern, None, target)[0]  # small work would wait twice for memory
+    return Config(BLOCK, vectors, stream, skip, max_blocks=0)
 
 
 def space(pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[Any]]:
@@ -123,10 +125,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Conf
     for branch in ("then_b", "else_b"):
         sch.compute_inline(sch.get_sblock(branch))
     block = sch.get_sblock("out")
-    loops = sch.get_loops(block)
-    if not loops:
-        sch.add_unit_loop(block)
-        loops = sch.get_loops(block)
+    loops = sch.get_loops(block) or [sch.add_unit_loop(block)]
     flat = sch.fuse(*loops) if len(loops) > 1 else loops[0]
     span = span_of(pattern, config)
     tile, vector, thread, lane = sch.split(flat, [None, config.vectors, config.threads, span.lanes])

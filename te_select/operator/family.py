@@ -115,7 +115,7 @@ def by_name(counts: Sequence[int]) -> dict[str, int]:
 
 @cache
 def names() -> list[str]:
-    """The names of kernels by the C half's numbers; empty where a number has no kernel."""
+    """The names of kernels by the C half's numbers; empty if a number has no kernel."""
     placed, named = places(parts()), kernels()
     found = {placed[each]: name for name, each in named.items()}
     return [found.get(place, "") for place in PLACES]

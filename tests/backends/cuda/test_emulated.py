@@ -211,7 +211,7 @@ def test_named_size_of_more_tiles_than_a_grid_is_done_whole(tmp_path, monkeypatc
 def test_side_that_a_row_or_a_block_does_not_select_is_not_read(tmp_path):
     rows = Workload((64, 1), (64, 512), (64, 512))
     blocks = Workload((64, 512), (64, 512), (64, 512))
-    emulated, _ = emulate([rows, blocks], tmp_path)
+    emulated, _ = emulate([rows, blocks], tmp_path, skip=True)
     for symbol, workload in (("kernel_0", rows), ("kernel_1", blocks)):
         for value, read, unread in ((True, "then", "else_"), (False, "else_", "then")):
             check(emulated, symbol, workload, cond=np.full(workload.cond_shape, value))

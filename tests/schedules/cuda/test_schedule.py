@@ -62,19 +62,25 @@ def test_scalar_of_16_bytes_is_a_pair():
     assert "_w8_ofp" in span_symbol(Workload((9,), (9,), (), "complex128"))
 
 
-def test_small_work_has_fewer_vectors_and_stays_in_the_cache():
-    def config(n):
-        return cuda.default_config(access_pattern(Workload((n,), (n,), (n,))), None)
-
-    assert config(1000).vectors == 1 and not config(1000).stream
-    assert config(BIG).vectors > 1 and config(BIG).stream
+def pattern_of(*shapes):
+    return access_pattern(Workload(*shapes, auto_broadcast="multidirectional"))
 
 
-def test_output_of_32_mb_or_more_leaves_the_caches_first():
-    elements = cuda.STREAM_FROM_BYTES // 4
-    for n, stream in ((elements - 1, False), (elements, True), ("n", False)):
-        pattern = access_pattern(Workload((n,), (n,), (n,)))
-        assert cuda.default_config(pattern, None).stream == stream
+def default_of(*shapes):
+    return cuda.default_config(pattern_of(*shapes), None)
+
+
+def test_small_work_has_fewer_vectors_and_skips_no_side():
+    small, large = (default_of((n,), (n,), (n,)) for n in (1000, BIG))
+    assert (small.vectors, small.skip, large.skip) == (1, False, True) and large.vectors > 1
+    assert default_of(("n",), ("n",), ("n",)).skip and default_of((9, 1), (9, 9), (9, 9)).skip
+
+
+def test_large_output_leaves_caches_to_broadcast_operands():
+    rows = cuda.STREAM_FROM_BYTES // 4 // 1024
+    for n, stream in ((rows - 1, False), (rows, True), ("n", False)):
+        assert default_of((1, 1024), (n, 1024), ()).stream == stream
+        assert not default_of((n, 1024), (n, 1024), ()).stream
 
 
 def test_grid_is_capped_where_it_has_more_tiles_than_that():
@@ -100,20 +106,17 @@ def test_cap_that_is_not_reached_makes_no_difference():
 
 def test_reading_less_is_tried_if_cond_moves_innermost():
     def skips(*shapes):
-        pattern = access_pattern(Workload(*shapes, auto_broadcast="multidirectional"))
-        return cuda.space(pattern, None)["skip"]
+        return cuda.space(pattern_of(*shapes), None)["skip"]
 
     assert skips((1, 64), (9, 64), ()) == skips((9, 64), (9, 64), (9, 64)) == [False, True]
     assert skips((9, 1), (9, 64), (9, 64)) == skips((), (), ()) == [True]
 
 
 def test_record_of_any_size_serves_a_size_with_a_name():
-    small, large = (access_pattern(Workload((n,), (n,), (n,))) for n in (1000, BIG))
-    named = access_pattern(Workload(("n",), ("n",), ("n",)))
+    small, large, named = (pattern_of((n,), (n,), (n,)) for n in (1000, BIG, "n"))
     assert cuda.may_share_record(named, small, None) and cuda.may_share_record(named, large, None)
-    assert cuda.may_share_record(large, large, None) and not cuda.may_share_record(
-        large, small, None
-    )
+    assert cuda.may_share_record(large, large, None)
+    assert not cuda.may_share_record(large, small, None)
 
 
 def test_steps_of_no_compact_operand_are_refused():
