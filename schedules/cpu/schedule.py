@@ -77,11 +77,13 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
         short = replace(config, piece=piece)
         found.append(Variant("short_rows", short, partial(_rows_are_not_long, pattern)))
     elif config.rows and config.stream_from == BY_MACHINE and not share_vectors(pattern):
-        main = replace(config, rows=False, stream_from=0, piece=_plain_piece(pattern, config))
-        found.append(Variant("end_to_end", config, _streams))
+        # As many elements as a piece of rows.
+        piece = config.piece * (pattern.loops[-1].extent or 1)
+        main = replace(config, rows=False, stream_from=0, piece=piece)
+        found.append(Variant("end_to_end", config, partial(_is_set, "stream")))
     if config.bytes_per_thread and pattern.elements is None:
         small = replace(main, bytes_per_thread=0, stream_from=0, skip=0)
-        found.append(Variant("small", small, _is_small))
+        found.append(Variant("small", small, partial(_is_set, "small")))
     return [
         replace(each, leaf=span_of(pattern, each.config).kind)
         for each in (*found, Variant("", main))
@@ -99,17 +101,8 @@ def _rows_are_not_long(
     return length < long_from(pattern)
 
 
-def _plain_piece(pattern: AccessPattern, config: Config) -> int:
-    """Elements of a piece, which holds as many as the given config's piece of rows."""
-    return config.piece * (pattern.loops[-1].extent or 1)
-
-
-def _streams(_sizes: Mapping[str, Expression], flags: Mapping[str, Expression]) -> Expression:
-    return flags["stream"] != 0
-
-
-def _is_small(_sizes: Mapping[str, Expression], flags: Mapping[str, Expression]) -> Expression:
-    return flags["small"] != 0
+def _is_set(flag: str, _sizes: Any, flags: Mapping[str, Expression]) -> Expression:
+    return flags[flag] != 0
 
 
 def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]:

@@ -85,15 +85,9 @@ def best_command(
     for (_, each), level in itertools.product(wanted, resolved.levels):
         found = find(each, level, logs)
         config = found.config or default_config(access_pattern(each), level.tvm)
-        document.append(
-            {
-                "workload": str(each),
-                "target": level.name,
-                "origin": found.origin,
-                "why": found.why,
-                "config": vars(config),
-            }
-        )
+        names = {"workload": str(each), "target": level.name}
+        origin = {"origin": found.origin, "why": found.why, "config": vars(config)}
+        document.append(names | origin)
     show(document, as_json)
 
 

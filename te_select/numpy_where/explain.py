@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.numpy_where import numpy_rules, tensor_libraries
+from te_select.numpy_where import blocks, numpy_rules, tensor_libraries
 from te_select.operator import family
 from te_select.operator.broadcast import count_of
 from te_select.runtime.call.extension import extension
@@ -64,12 +64,12 @@ def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
         If the call would refuse out.
     """
     reason, number, threads, past_cache, by_tiles = extension.plan(cond, x, y, out)
-    if reason == "out" or (reason == "promotion" and out is not None):
+    if reason == "out":
         return _with(_checked(out, cond, x, y), "then copied to out")
     if reason == "kind of operand":
         return _of_objects(cond, x, y, out)
     if reason == "promotion":
-        return _of_two_types(cond, x, y)
+        return _of_two_types(out, cond, x, y)
     if reason != "none":
         return Explanation(left=reason)
     missing, number = divmod(number, family.MISSING_KERNEL)
@@ -103,16 +103,21 @@ def _of_objects(*given: Any) -> Explanation:
     return _with(explain(cond, x, y, out), "arrays are made of the operands")
 
 
-def _of_two_types(cond: Any, *sides: Any) -> Explanation:
+def _of_two_types(out: Any, cond: Any, *sides: Any) -> Explanation:
     """A call whose operands are converted."""
     given = numpy_rules.as_sides(*sides)
-    *found, dtype = numpy_rules.converted(*given)
+    x, y, dtype = numpy_rules.converted(*given)
+    if dtype is not None and (x is not given[0] or y is not given[1]):
+        return _with(explain(cond, x, y, out), "a single value is converted")
+    if out is not None:
+        how = _checked(out, cond, *sides)
+        is_written = dtype is not None and numpy_rules.takes(out, [np.asarray(cond), x, y])
+        return how if is_written else _with(how, "then copied to out")
     if dtype is None:
         return Explanation(left="promotion")
-    if any(side is not one for side, one in zip(found, given, strict=True)):
-        return _with(explain(cond, *found), "a single value is converted")
-    size = min(np.broadcast(cond, *found).size, numpy_rules.PIECE)
-    kinds = zip((cond, *found), (bool, dtype, dtype), strict=True)
+    most = blocks.BLOCK // dtype.itemsize
+    size = min(np.broadcast(cond, x, y).size, most)
+    kinds = zip((cond, x, y), (bool, dtype, dtype), strict=True)
     cond, x, y = (np.empty(size if np.size(each) > 1 else 1, kind) for each, kind in kinds)
-    how = explain(cond, x, y, np.empty(size, dtype))
-    return _with(how, f"converted in pieces of {numpy_rules.PIECE} elements")
+    step = f"converted in blocks of {most} elements"
+    return _with(explain(cond, x, y, np.empty(size, dtype)), step)

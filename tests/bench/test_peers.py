@@ -8,13 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from te_select.bench.peers import (
-    PEERS,
-    MetaSchedule,
-    choose_peers,
-    kernels,
-    metaschedule,
-)
+from te_select.bench.peers import PEERS, MetaSchedule, choose_peers, kernels, metaschedule
 from te_select.bench.peers.base import UnsupportedError
 from te_select.operator.workload import Workload
 from te_select.timing.inputs import Mask, make_operands

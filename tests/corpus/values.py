@@ -55,13 +55,7 @@ def _condition(case, dtype, shape, random):
     return truths.reshape(shape)
 
 
-def _values(
-    case,
-    operand,
-    dtype,
-    shape,
-    random,
-):
+def _values(case, operand, dtype, shape, random):
     values = literal(case, operand, dtype)
     return random_bits(random, shape, dtype) if values is None else values.reshape(shape)
 

@@ -1,9 +1,12 @@
 """The argument out: any strides, an input itself, an overlap with an input, or refused."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
 import te_select
+from te_select.numpy_where import numpy_rules
 from tests.numpy_where.table import COND, REFUSED
 from tests.support.oracle.cases import CASES, WALKS
 from tests.support.oracle.comparison import NAMES, Door, pairs, same
@@ -27,12 +30,16 @@ def test_out_is_written_as_if_from_copies(door, case):
     same(case, door)
 
 
-def test_promotion_into_out():
-    cond = np.arange(100_000) % 2 == 0
-    x, y = np.arange(100_000, dtype="i4"), np.arange(100_000, dtype="f4")
-    out = np.empty(100_000)
-    assert where(cond, x, y, out=out) is out
-    assert (out == np.where(cond, x, y)).all()
+def test_operands_of_two_types_are_selected_in_out(monkeypatch):
+    """If that shares no memory with them."""
+    cond, x, memory = np.arange(40_000) % 2 == 0, np.arange(40_000), np.arange(120_000.0)
+    y, copied = memory[:40_000], mock.Mock(wraps=numpy_rules._into)
+    monkeypatch.setattr(numpy_rules, "_into", copied)
+    for number, out in enumerate((memory[40_000::2], memory[20_000:60_000], y)):
+        assert ("then copied to out" in where.explain(cond, x, y, out).steps) == bool(number)
+        expected = np.where(cond, x, y)
+        assert where(cond, x, y, out=out) is out and (out == expected).all()
+        assert copied.call_count == number
 
 
 @pytest.mark.parametrize(("out", "error", "said"), REFUSED)

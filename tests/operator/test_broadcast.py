@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from te_select.errors import BroadcastError, SelectError
-from te_select.operator.broadcast import (
-    MAX_RANK,
-    RULES,
-    broadcast,
-    parse_axis,
-    parse_shape,
-)
+from te_select.operator.broadcast import MAX_RANK, RULES, broadcast, parse_axis, parse_shape
 
 DIMS = st.sampled_from([0, 1, 1, 2, 3])
 SHAPES = st.lists(DIMS, max_size=6).map(tuple)

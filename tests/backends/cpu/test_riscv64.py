@@ -15,13 +15,7 @@ from te_select.compiler import sources
 from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu.isa import RISCV64
-from tests.backends.cpu.test_foreign import (
-    NO_VECTORS,
-    RVV,
-    compiled_for,
-    emulator,
-    innermost_loops,
-)
+from tests.backends.cpu.test_foreign import NO_VECTORS, RVV, compiled_for, emulator, innermost_loops
 from tests.support import foreign
 from tests.support.programs import output
 

@@ -6,14 +6,7 @@ import tvm_ffi
 from te_select.errors import ArgumentError, ArtifactError
 from te_select.operator.workload import Workload
 from tests.support import cuda_standin
-from tests.support.cuda_standin import (
-    SHAPE,
-    data,
-    empty_on_device,
-    fake_driver,
-    on_device,
-    running,
-)
+from tests.support.cuda_standin import SHAPE, data, empty_on_device, fake_driver, on_device, running
 from tests.support.programs import python
 
 W = Workload(SHAPE, SHAPE, SHAPE)
