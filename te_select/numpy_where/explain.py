@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.numpy_where import blocks, numpy_rules, tensor_libraries
+from te_select.numpy_where import numpy_rules, tensor_libraries
 from te_select.operator import family
 from te_select.operator.broadcast import count_of
 from te_select.runtime.call.extension import extension
@@ -115,9 +115,9 @@ def _of_two_types(out: Any, cond: Any, *sides: Any) -> Explanation:
         return how if is_written else _with(how, "then copied to out")
     if dtype is None:
         return Explanation(left="promotion")
-    most = blocks.BLOCK // dtype.itemsize
+    most = numpy_rules.PIECE // dtype.itemsize
     size = min(np.broadcast(cond, x, y).size, most)
     kinds = zip((cond, x, y), (bool, dtype, dtype), strict=True)
     cond, x, y = (np.empty(size if np.size(each) > 1 else 1, kind) for each, kind in kinds)
-    step = f"converted in blocks of {most} elements"
-    return _with(explain(cond, x, y, np.empty(size, dtype)), step)
+    how = explain(cond, x, y, np.empty(size, dtype))
+    return _with(how, f"converted in pieces of {most} elements")

@@ -3,7 +3,8 @@
 `select` is a chain of Selects over blocks that stay in the cache, the others one Select in place.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy import putmask as numpy_putmask
 from numpy import select as numpy_select
 
 from te_select.errors import caught
-from te_select.numpy_where import blocks
 from te_select.numpy_where.bits import without_bits
 from te_select.numpy_where.call import where
 from te_select.numpy_where.numpy_rules import Array, as_sides, check_array, takes
@@ -20,6 +20,7 @@ from te_select.numpy_where.shapes import joined
 from te_select.numpy_where.tensor_libraries import check_out, has_own_rule
 from te_select.runtime.call.extension import extension
 
+BLOCK = 1 << 18  # bytes of the result for each thread; half and twice as many are as fast
 _EXACT = 1 << 53  # NumPy makes a float of an int before it makes a shorter one of that
 _NUMBERS, _BOOL = "biufc", np.dtype(bool)
 
@@ -102,18 +103,21 @@ def _by_kernels(
         return None
     try:
         with np.errstate(all="raise"):  # numpy.select warns only of what is selected
-            sides = (*choices, default)
-            *choices, default = (x.astype(dtype) if x.size == 1 else x for x in sides)
+            *choices, default = (_converted(each, dtype, 1) for each in (*choices, default))
             result = _result([*conds, *choices], default, dtype, shape, out)
             reason, _, threads, _, _ = extension.plan(conds[-1], result, result, result)
             if reason != "none":
                 return None
             pairs = [*zip(conds, choices, strict=True)][::-1]
-            if not extension.chain(pairs, default, result):  # contiguous arrays are C's
-                blocks.select(pairs, default, result, blocks.BLOCK // dtype.itemsize * threads)
+            _in_blocks(pairs, default, result, BLOCK // dtype.itemsize * threads)
     except caught(FloatingPointError):
         return None
     return result
+
+
+def _converted(choice: Array, dtype: np.dtype[Any], most: int) -> Array:
+    """A choice of a type, if it has no more elements than that."""
+    return choice if choice.dtype == dtype or choice.size > most else choice.astype(dtype)
 
 
 def _result(
@@ -125,6 +129,48 @@ def _result(
     if fits and {each.dtype for each in inputs} <= {dtype, _BOOL} and takes(out, inputs):
         return out
     return extension.empty(shape, dtype)
+
+
+def _in_blocks(
+    pairs: list[tuple[Array, Array]], default: Array, result: Array, elements: int
+) -> None:
+    """Select block by block, each of at most so many elements; contiguous arrays are C's."""
+    if extension.chain(pairs, default, result):
+        return
+    shape = result.shape
+    if shape not in (default.shape, *(each.shape for each in pairs[0])):
+        default = np.broadcast_to(default, shape)  # one operand of a Select has its shape
+    if result.size <= elements:
+        _in_place(pairs, default, result)
+        return
+    wide = [[_wide(each, shape) for each in pair] for pair in (*pairs, [default])]
+    for part in _parts(shape, elements):
+        *cut, (held,) = [[each[part] if each.ndim else each for each in pair] for pair in wide]
+        _in_place(cut, held, result[part])
+
+
+def _wide(operand: Array, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(operand, shape) if operand.ndim else operand
+
+
+def _parts(shape: tuple[int, ...], most: int) -> Iterator[tuple[Any, ...]]:
+    """Cut a shape in C order: indices of parts with at most so many elements."""
+    row = math.prod(shape[1:])
+    if row > most:
+        for i in range(shape[0]):
+            yield from ((i, *rest) for rest in _parts(shape[1:], most))
+        return
+    step = most // row
+    yield from ((slice(i, i + step),) for i in range(0, shape[0], step))
+
+
+def _in_place(pairs: Any, held: Array, out: Array) -> None:
+    """Select from the first pair, and replace what is there by the others."""
+    dtype = out.dtype
+    held = _converted(held, dtype, out.size)
+    for cond, choice in pairs:
+        where(cond, _converted(choice, dtype, out.size), held, out=out)
+        held = out
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from te_select.errors import caught
-from te_select.numpy_where import bits, blocks, tensor_libraries
+from te_select.numpy_where import bits, tensor_libraries
 from te_select.numpy_where.kernels import library
 from te_select.numpy_where.tensor_libraries import check_out
 from te_select.operator import family
@@ -17,6 +17,7 @@ from te_select.runtime.call.extension import extension
 left: Counter[str] = Counter()
 # How many ``calls`` and ``large_calls`` kernels have served as pieces of others.
 pieces: Counter[str] = Counter()
+PIECE = 1 << 17  # bytes of the result; from 10^5 to 10^6 elements half and twice as many are slower
 NUMBERS = (int, float, complex)
 
 Array = np.ndarray[Any, Any]
@@ -51,6 +52,8 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
     if options:
         name = next(iter(options))
         raise TypeError(f"where() got an unexpected keyword argument {name!r}; expected out")
+    if reason == "promotion" and (out is None or type(out) is np.ndarray):  # the others are, too
+        return _promoted(*args, out=out)
     if (of := tensor_libraries.find((*args, out))) is not None:
         return of(*args, out=out)
     if reason == "conversion":  # the C half makes arrays, so that warnings name the user's line
@@ -60,8 +63,6 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
         if out is not None:
             raise TypeError("where() takes out only with cond, x and y")
         return _leave("arguments")
-    if reason == "promotion":
-        return _promoted(*args, out=out)
     return _leave(reason) if out is None else _into(out, *args)
 
 
@@ -93,22 +94,21 @@ def check_array(out: Any) -> None:
         raise ValueError("out is read-only; expected an array that can be written")
 
 
-def _promoted(cond: Any, *sides: Any, out: Any) -> Any:
+def _promoted(cond: Any, *sides: Any, out: Array | None) -> Any:
     """Select what the C half knows to be numbers, or arrays of which some are to be converted.
 
     A number becomes an array of the result's type, and the call starts anew.
     """
     given = as_sides(*sides)
     x, y, dtype = converted(*given)
-    if dtype is not None:
-        if x is not given[0] or y is not given[1]:
-            return _where(cond, x, y, out=out)
-        if not library.fetch(family.part_of_width(dtype.itemsize)):
-            return _leave("no kernel") if out is None else _into(out, cond, x, y)
-        mask = np.asarray(bool(cond) if type(cond) in NUMBERS else cond)
-        if out is None or takes(out, [mask, x, y]):
-            return _in_blocks(mask, x, y, dtype, out)
-    return _leave("promotion") if out is None else _into(out, cond, *sides)
+    if dtype is not None and (x is not given[0] or y is not given[1]):
+        return _where(cond, x, y, out=out)
+    is_served = dtype is not None and library.fetch(family.part_of_width(dtype.itemsize))
+    inputs = [np.asarray(bool(cond) if type(cond) in NUMBERS else cond), x, y]
+    if is_served and (out is None or takes(out, inputs)):
+        return _in_pieces(inputs, dtype, out)
+    reason = "promotion" if dtype is None else "no kernel"
+    return _leave(reason) if out is None else _into(out, cond, *sides)
 
 
 def as_sides(*sides: Any) -> list[Any]:
@@ -156,30 +156,34 @@ def _of_date(value: Any, dtype: np.dtype[Any]) -> Any:
     return made
 
 
-def takes(out: Any, inputs: Sequence[Array]) -> bool:
+def takes(out: Array, inputs: Sequence[Array]) -> bool:
     """Whether operands that are converted may be selected in out, without a copy of the result."""
-    if extension.plan(True, out, out, out)[0] != "none":  # of another kind, or it overlaps itself
-        return False
-    return not any(np.may_share_memory(out, each) for each in inputs)
+    shares = any(np.may_share_memory(out, each) for each in inputs)
+    return not shares and extension.plan(True, out, out, out)[0] == "none"  # or it overlaps itself
 
 
-def _in_blocks(cond: Array, x: Array, y: Array, dtype: np.dtype[Any], out: Any) -> Array:
-    """Select arrays that are converted block by block, in the layout that numpy.where chooses."""
-    made = _new(cond, x, y, dtype)
-    if out is not None:
-        check_out(out, made)
-        made = np.asarray(out)
-    with np.errstate(all="ignore"):  # numpy.where says nothing of a signalling NaN
-        sizes = blocks.select([(cond, x)], y, made, blocks.BLOCK // dtype.itemsize)
-    large = sum(size > extension.LARGE for size in sizes) - (made.size > extension.LARGE)
-    pieces.update(calls=len(sizes) - 1, large_calls=large)
-    return made if out is None else out
-
-
-def _new(cond: Array, x: Array, y: Array, dtype: np.dtype[Any]) -> Array:
-    """A result as numpy.where lays it out; if that is C order, in memory that was kept."""
-    flags = [["writeonly", "allocate", "no_subtype"], *[["readonly"]] * 3]
+def _in_pieces(inputs: Sequence[Array], dtype: Any, out: Array | None) -> Array:
+    """Select arrays that NumPy converts piece by piece, in the layout that numpy.where chooses."""
+    large = extension.LARGE
     nditer: Any = np.nditer  # its type stubs know no types of single operands
-    like = nditer([None, cond, x, y], ["zerosize_ok"], flags, [dtype, None, None, None]).operands[0]
-    made: Array = extension.empty(like.shape, dtype)
-    return made if made.strides == like.strides else like
+    shape = nditer(inputs, ["multi_index", "zerosize_ok"]).shape
+    if out is not None:
+        check_out(out, np.broadcast_to(np.empty((), dtype), shape))
+    elif all(each.flags.c_contiguous for each in inputs):
+        out = extension.empty(shape, dtype)  # its memory may have been kept
+    with np.errstate(all="ignore"):  # numpy.where says nothing of a signalling NaN
+        iterator = nditer(
+            [out, *inputs],
+            flags=["external_loop", "buffered", "zerosize_ok"],
+            op_flags=[["writeonly", "allocate", "no_subtype"], *[["readonly"]] * 3],
+            op_dtypes=[dtype, np.dtype(bool), dtype, dtype],
+            casting="unsafe",
+            buffersize=PIECE // dtype.itemsize,
+        )
+        with iterator:
+            made: Array = iterator.operands[0]
+            pieces.subtract({"calls": 1, "large_calls": int(made.size > large)})
+            for piece, *given in iterator:
+                _where(*given, out=piece)
+                pieces.update({"calls": 1, "large_calls": int(piece.size > large)})
+    return made

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.numpy_where import blocks, numpy_functions
+from te_select.numpy_where import numpy_functions
 from tests.numpy_where.table import EACH, SEEDS
 from tests.support import where_calls as calls
 from tests.support.neighbours import ByMethod, OfItsOwnRule, conversions
@@ -27,7 +27,7 @@ def random_select(rng, most=20_000):
 def test_random_calls_are_those_of_numpy(seed, monkeypatch):
     for number in range(EACH // 2):
         rng = np.random.default_rng([seed, number])
-        monkeypatch.setattr(blocks, "BLOCK", int(rng.choice([64, 1024, 1 << 18])))
+        monkeypatch.setattr(numpy_functions, "BLOCK", int(rng.choice([64, 1024, 1 << 18])))
         given = random_select(rng)
         expected = outcome(np.select, given)
         found = difference(outcome(select, given), expected)
@@ -76,7 +76,7 @@ def test_contiguous_arrays_are_one_call_of_c(dtype, elements, monkeypatch):
     conds = [rng.random((1, elements)) < 0.3 for _ in range(3)]
     sides = list(rng.integers(0, 99, (3, elements)).astype(dtype))
     te_select.where(conds[0], sides[0], sides[1])  # loads the kernels
-    monkeypatch.setattr(blocks, "select", None)
+    monkeypatch.setattr(numpy_functions, "_in_place", None)
     for choices in (sides, [sides[0], 5, sides[1][:1]], [1, 2, sides[2]]):
         for default in (7, sides[1]):
             before, expected = te_select.where.stats(), np.select(conds, choices, default)
@@ -86,6 +86,13 @@ def test_contiguous_arrays_are_one_call_of_c(dtype, elements, monkeypatch):
     out = sides[1].copy()[None]
     assert select(conds, sides[:1] * 3, out, out=out) is out
     assert (out == np.select(conds, sides[:1] * 3, sides[1])).all()
+
+
+@pytest.mark.parametrize("shape", [(300, 70), (3, 5000), (2, 3, 7000), (9000,)])
+def test_blocks_cover_a_shape_and_have_at_most_so_many_elements(shape):
+    whole = np.empty(shape, bool)
+    sizes = [whole[part].size for part in numpy_functions._parts(shape, 4096)]
+    assert max(sizes) <= 4096 and sum(sizes) == whole.size
 
 
 @pytest.mark.parametrize("value", [np.nan, 1e300, -1, 2**63, 2**70, "signalling"])
@@ -101,7 +108,7 @@ def test_value_that_does_not_fit_is_numpys_if_it_is_selected(value):
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("shift", [40, 50, 57])
 def test_out_that_is_read_is_as_if_copied(place, shift, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 64)
+    monkeypatch.setattr(numpy_functions, "BLOCK", 64)
     rng = np.random.default_rng(place)
     memory, sides = rng.random(1000), list(rng.random((4, 900)))
     conds = [rng.random(900) < 0.3 for _ in range(3)]

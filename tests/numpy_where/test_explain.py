@@ -11,11 +11,11 @@ from tests.support.where_calls import path_of_python
 where, explain = te_select.where, te_select.where.explain
 
 
-def test_arrays_of_two_types_are_converted_in_blocks():
+def test_arrays_of_two_types_are_converted_in_pieces():
     given = (np.resize(MASK, 40_000), np.resize(REAL, 40_000), np.ones(40_000))
     before = where.stats().kernels
     found = explain(*given)
-    assert found.steps == ("converted in blocks of 32768 elements",)
+    assert found.steps == ("converted in pieces of 16384 elements",)
     where(*given)
     counts = where.stats().kernels
     assert counts[found.kernel] - before.get(found.kernel, 0) == 40_000
