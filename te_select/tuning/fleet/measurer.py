@@ -102,7 +102,8 @@ class FleetMeasurer(Measurer):
         super().__init__(jobs, timeout)
         self._probe = _compile_probe(self.folder)
         self._servers: list[Server] = []
-        self._free: queue.SimpleQueue[Server] = queue.SimpleQueue()  # connected ones
+        # Connected ones. SimpleQueue.get of Python 3.11 may forget its timeout if two threads wait.
+        self._free: queue.Queue[Server] = queue.Queue()
         self._over = self._closed = False
         self._reason = "none has become free"
 
