@@ -52,7 +52,7 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
     if options:
         name = next(iter(options))
         raise TypeError(f"where() got an unexpected keyword argument {name!r}; expected out")
-    if reason == "promotion" and (out is None or type(out) is np.ndarray):  # the others are, too
+    if reason == "promotion" and (out is None or isinstance(out, np.ndarray)):  # the others are
         return _promoted(*args, out=out)
     if (of := tensor_libraries.find((*args, out))) is not None:
         return of(*args, out=out)

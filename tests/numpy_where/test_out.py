@@ -30,12 +30,14 @@ def test_out_is_written_as_if_from_copies(door, case):
     same(case, door)
 
 
-def test_operands_of_two_types_are_selected_in_out(monkeypatch):
+@pytest.mark.parametrize("kind", [np.ndarray, np.memmap])
+def test_operands_of_two_types_are_selected_in_out(kind, monkeypatch):
     """If that shares no memory with them."""
     cond, x, memory = np.arange(40_000) % 2 == 0, np.arange(40_000), np.arange(120_000.0)
     y, copied = memory[:40_000], mock.Mock(wraps=numpy_rules._into)
     monkeypatch.setattr(numpy_rules, "_into", copied)
-    for number, out in enumerate((memory[40_000::2], memory[20_000:60_000], y)):
+    outs = memory[40_000::2], memory[20_000:60_000], y
+    for number, out in enumerate(each.view(kind) for each in outs):
         assert ("then copied to out" in where.explain(cond, x, y, out).steps) == bool(number)
         expected = np.where(cond, x, y)
         assert where(cond, x, y, out=out) is out and (out == expected).all()
