@@ -55,14 +55,17 @@ def test_cpu_that_says_nothing_lacks_everything(cpuinfo):
 
 
 def test_caches_are_named_by_level_and_kind(tmp_path, monkeypatch):
-    for k, (level, kind, size) in enumerate(
-        [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K")]
+    for cpu, index, level, kind, size in (
+        ("cpu0", 0, "1", "Data", "48K"),
+        ("cpu0", 1, "1", "Instruction", "32K"),
+        ("cpu0", 2, "2", "Unified", "2048K"),
+        ("cpu1", 2, "2", "Unified", "512K"),
     ):
-        folder = tmp_path / "cpu0" / "cache" / f"index{k}"
+        folder = tmp_path / cpu / "cache" / f"index{index}"
         folder.mkdir(parents=True)
         for name, text in (("level", level), ("type", kind), ("size", size)):
             (folder / name).write_text(f"{text}\n")
     monkeypatch.setattr(module, "_CPUS", tmp_path)
     found = environment()["caches"]
     assert found["L1 Data"] == "48K"
-    assert {"48K", "32K", "2048K"} == set(found.values())
+    assert {"48K", "32K", "2048K, 512K"} == set(found.values())

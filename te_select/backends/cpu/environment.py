@@ -42,12 +42,15 @@ def _cpu() -> dict[str, Any]:
 
 
 def _caches() -> dict[str, str]:
-    """Sizes by level, such as ``"L1 Data": "48K"``; empty if the system hides them."""
-    found = {}
-    for folder in sorted(_CPUS.glob("cpu0/cache/index*")):
+    """Sizes by level, such as ``"L1 Data": "48K"``; empty if the system hides them.
+
+    Several kinds of cores have several, as ``"512K, 2048K"``.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for folder in sorted(_CPUS.glob("cpu[0-9]*/cache/index*")):
         level, kind, size = (_read(folder / name).strip() for name in ("level", "type", "size"))
-        found[f"L{level} {kind}"] = size
-    return found
+        found.setdefault(f"L{level} {kind}", {})[size] = None
+    return {cache: ", ".join(sizes) for cache, sizes in found.items()}
 
 
 def _profile() -> dict[str, Any]:

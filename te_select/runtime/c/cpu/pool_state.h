@@ -2,7 +2,6 @@
 #pragma once
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "pool.h"
 
 enum { TE_SELECT_LINE_BYTES = 64 }; /* of the cache */
@@ -18,9 +18,6 @@ enum { TE_SELECT_LINE_BYTES = 64 }; /* of the cache */
 typedef struct {
   TE_SELECT_ON_A_LINE _Atomic uint64_t ticket; /* the next task, and below it the end */
 } te_select_range;
-
-/* CPUs of the largest machine, as the macros CPU_..._S take them. */
-typedef struct { cpu_set_t set[(1 << 14) / CPU_SETSIZE]; } te_select_cpus;
 
 /* Libraries of several versions share it. Another layout needs another name: te_select_pool_v6. */
 typedef struct {

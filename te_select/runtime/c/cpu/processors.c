@@ -2,14 +2,13 @@
  * of its container. */
 #define _GNU_SOURCE
 #include <limits.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cpus.h"
 #include "machine.h"
-#include "pool_state.h"
+#include "pool.h"
 
 #ifndef TE_SELECT_CGROUPS /* a test has files of its own */
 #define TE_SELECT_CGROUPS_OF_PROCESS "/proc/self/cgroup"
@@ -42,11 +41,9 @@ static int32_t from_environment(te_select_machine* machine) {
   return text && strcspn(text, ",") < OMP_BYTES ? parse_count(text, ',') : 0;
 }
 
-/* The CPUs of the main thread: the thread that calls first may be tied to one of them. */
 static int32_t from_affinity(void) {
   te_select_cpus all;
-  int known = !sched_getaffinity(getpid(), sizeof(all), all.set);
-  return known ? CPU_COUNT_S(sizeof(all), all.set) : FALLBACK_PROCESSORS;
+  return te_select_cpus_of_process(&all) ? CPU_COUNT_S(sizeof(all), all.set) : FALLBACK_PROCESSORS;
 }
 
 /* ---- the quota of a container's control group ---------------------------------------------------- */

@@ -1,22 +1,20 @@
-"""What a library reads about a CPU from files."""
+"""What a library reads about CPUs from files."""
 
 import ctypes
-import itertools
-import subprocess
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from te_select.backends.programs import c_compiler
+from tests.support import c_half
 
-SOURCE = Path(__file__).parents[4] / "te_select/runtime/c/cpu/sysfs.c"
 NEOVERSE_N1 = "0x00000000413fd0c1\n"
+BIG, LITTLE = "0x00000000410fd850", "0x00000000410fd870"  # Cortex-X925, Cortex-A725
 CACHES = (
     ("1", "Data", "64K", "0"),
     ("1", "Instruction", "64K", "0"),
     ("2", "Unified", "1024K", "0"),
 )
-_numbers = itertools.count()
 
 
 class Machine(ctypes.Structure):
@@ -35,27 +33,54 @@ class Machine(ctypes.Structure):
     )
 
 
-@pytest.fixture
-def detect(tmp_path):
-    """Writes files, and detects the machine that they describe."""
+@dataclasses.dataclass
+class Files:
+    """A folder of files, and the process that reads them."""
 
-    def detected(caches, midr=None):
-        root = tmp_path / f"cpu{next(_numbers)}"
-        for i, values in enumerate(caches):
-            folder = root / "cache" / f"index{i}"
-            folder.mkdir(parents=True)
-            names = ("level", "type", "size", "shared_cpu_list")
-            for name, value in zip(names, values, strict=False):
-                (folder / name).write_text(f"{value}\n")
-        if midr is not None:
-            (root / "regs/identification").mkdir(parents=True)
-            (root / "regs/identification/midr_el1").write_text(midr)
-        library = root.with_suffix(".so")
-        words = [*c_compiler(), "-shared", "-fPIC", f'-DTE_SELECT_CPU0="{root}"', str(SOURCE)]
-        subprocess.run([*words, "-o", str(library)], check=True)
+    folder: Path
+    library: ctypes.CDLL
+
+    def add(self, cpus, caches, midr=None, shared="shared_cpu_list"):
+        """Write what each of the CPUs has."""
+        for cpu in cpus:
+            root = self.folder / f"cpu{cpu}"
+            for i, values in enumerate(caches):
+                folder = root / "cache" / f"index{i}"
+                folder.mkdir(parents=True)
+                for name, value in zip(("level", "type", "size", shared), values, strict=False):
+                    (folder / name).write_text(f"{value}\n")
+            if midr is not None:
+                (root / "regs/identification").mkdir(parents=True)
+                (root / "regs/identification/midr_el1").write_text(midr)
+
+    def read(self, *allowed):
+        """What a process reads that may use some CPUs; without one, it does not know of any."""
+        bits = sum(1 << cpu for cpu in allowed)
+        ctypes.c_int64.in_dll(self.library, "allowed").value = bits
         machine = Machine()
-        ctypes.CDLL(str(library)).te_select_detect_by_sysfs(ctypes.byref(machine))
+        self.library.te_select_detect_by_sysfs(ctypes.byref(machine))
         return machine
+
+    def opened(self):
+        """How many files were opened since the last time."""
+        count = ctypes.c_int.in_dll(self.library, "opened")
+        before, count.value = count.value, 0
+        return before
+
+
+@pytest.fixture
+def files(tmp_path):
+    built = c_half.build(tmp_path, "sysfs_test.c", [], f'-DTE_SELECT_CPUS="{tmp_path}"')
+    return Files(tmp_path, ctypes.CDLL(str(built)))
+
+
+@pytest.fixture
+def detect(files):
+    """Writes files of one CPU, and detects the machine that they describe."""
+
+    def detected(caches, midr=None, **how):
+        files.add([0], caches, midr, **how)
+        return files.read(0)
 
     return detected
 
@@ -64,6 +89,9 @@ def test_caches_are_told_apart_by_level_not_by_number(detect):
     found = detect([*CACHES, ("3", "Unified", "32M", "0-63")], NEOVERSE_N1)
     assert (found.l2, found.l3, found.threads_per_l3) == (1 << 20, 32 << 20, 64)
     assert (found.vendor, found.model) == (b"arm-41", 0xD0C)
+
+
+def test_order_of_the_caches_does_not_matter(detect):
     assert detect([CACHES[2], CACHES[0]]).l2 == 1 << 20
 
 
@@ -75,7 +103,49 @@ def test_threads_that_share_a_cache_are_counted(detect, shared, threads):
     assert detect([("3", "Unified", "8192K", shared)]).threads_per_l3 == threads
 
 
+@pytest.mark.parametrize(
+    ("shared", "threads"),
+    [
+        *(("0000000f", 4), ("8", 1), ("00000003,80000000", 3), ("00000000,00000000", 0)),
+        *(("", 0), ("x", 0), ("f" * 2040, 4 * 2040)),
+    ],
+)
+def test_old_linux_has_a_map_of_cpus_for_a_list(detect, shared, threads):
+    found = detect([("3", "Unified", "8192K", shared)], shared="shared_cpu_map")
+    assert found.threads_per_l3 == threads
+
+
 @pytest.mark.parametrize("size", ["", "x", "-1K", "0", "99999999999999999999K"])
 def test_cache_without_a_valid_size_is_ignored(detect, size):
     found = detect([("2", "Unified", size, "0"), ("3", "Unified", "8M", "0")])
     assert (found.l2, found.l3) == (0, 8 << 20)
+
+
+def test_kind_of_core_with_the_largest_caches_counts(files):
+    """Two clusters of small and large cores, each with an L3 of its own."""
+    for first, size in ((0, "8M"), (10, "16M")):
+        l3 = ("3", "Unified", size, f"{first}-{first + 9}")
+        files.add(range(first, first + 5), [("2", "Unified", "512K", "0"), l3], LITTLE)
+        files.add(range(first + 5, first + 10), [("2", "Unified", "2048K", "0"), l3], BIG)
+    found = files.read(*range(20))
+    assert (found.l2, found.l3, found.threads_per_l3) == (2 << 20, 16 << 20, 10)
+    assert found.model == 0xD85
+    found = files.read(1, 2, 6)  # the CPUs that this process may use
+    assert (found.l2, found.l3, found.model) == (2 << 20, 8 << 20, 0xD85)
+    found = files.read(12, 13)
+    assert (found.l2, found.l3, found.model) == (512 << 10, 16 << 20, 0xD87)
+    assert files.read().model == 0xD87  # of the first CPU
+
+
+def test_caches_of_a_kind_are_read_once(files):
+    files.add(range(40), [*CACHES, ("3", "Unified", "32M", "0-39")], NEOVERSE_N1)
+    assert files.read(0).l3 == 32 << 20
+    once = files.opened()
+    files.read(*range(40))
+    assert files.opened() == once + 39  # the name of each
+
+
+def test_cores_without_names_or_a_shared_cache_are_of_one_kind(files):
+    files.add(range(40), CACHES)
+    assert files.read(*range(40)).l2 == 1 << 20
+    assert files.opened() < 100
