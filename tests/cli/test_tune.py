@@ -1,6 +1,7 @@
 """``te-select tune``: what it prints and records, and its exit codes."""
 
 import json
+import math
 import shlex
 
 import pytest
@@ -315,3 +316,21 @@ def test_function_measures_the_profile_if_asked(tmp_path, fake, monkeypatch):
     te_select.tune(SMALL, TARGET, trials=1, tuning_logs=tmp_path)
     te_select.tune(SMALL, TARGET, trials=1, tuning_logs=tmp_path, profile=True, force=True)
     assert asked == [True]
+
+
+@pytest.mark.parametrize(("minutes", "seconds"), [((), math.inf), (("--minutes", "2"), 120.0)])
+@pytest.mark.parametrize("every", [False, True])
+def test_agenda_gets_what_the_flags_say(tmp_path, fake, monkeypatch, minutes, seconds, every):
+    fake()
+    asked = []
+
+    class Recorder:
+        def __init__(self, todo, **how):
+            asked.append(([job.session.options.trials for job in todo], how))
+
+        def run(self, *_):
+            return iter(())
+
+    monkeypatch.setattr(agenda, "Agenda", Recorder)
+    run("tune", *FLAGS, *minutes, *["--all"] * every, "--trials", "7", "--tuning-logs", tmp_path)
+    assert asked == [([7], {"every": every, "seconds": seconds})]

@@ -16,6 +16,7 @@ from te_select.compiler import build, compile
 from te_select.errors import ArgumentError, ToolchainError, TuningError
 from te_select.records import folders
 from te_select.runtime.artifact import cache
+from tests.support.libraries import edit_fields
 from tests.support.programs import python
 from tests.support.where_calls import path_of_python
 
@@ -140,6 +141,28 @@ def test_a_cached_kernel_outlives_the_compiler(monkeypatch, tmp_path):
         with pytest.raises(ToolchainError):
             te_select.compile(W, **other)
     assert cache.entries().keys() == there
+
+
+def test_entry_of_another_cpu_is_passed_over_and_stays(monkeypatch, tmp_path):
+    """It serves the machine that can run it, as in a home that several have."""
+    te_select.compile(W)
+    (made,) = (each for each in cache.entries() if f"-{W.name}_" in each.name)
+    damaged, newer, older = (made.with_name(f"{made.stem[:-24]}{c * 24}.so") for c in "abc")
+    made.rename(older)
+    shutil.copy(older, newer)
+    edit_fields(newer, lambda m: m["target"].update(cpu_features=["cheese"]))
+    damaged.write_bytes(older.read_bytes()[:-1])
+    for age, path in enumerate((damaged, newer, older)):
+        os.utime(path, (9e8 - age, 9e8 - age))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    found = te_select.compile(W)
+    assert (found.path, selects(found)) == (older, True)
+    assert newer.exists() and damaged.exists()
+    older.unlink()
+    with pytest.raises(ToolchainError):
+        te_select.compile(W)
+    assert newer.exists() and damaged.exists()
 
 
 def test_everything_that_is_asked_for_is_in_the_key(logs):

@@ -74,6 +74,22 @@ OF_Z = node("Where", ["c", "z", "y"], ["out"])
 SHRINK = [node("Shrink", ["x"], ["out"], lambd=0.5)]
 COMPILED, DISPATCHED, FOLDED = ({"status": each} for each in ("compiled", "dispatched", "folded"))
 OPEN = {"cond_shape": ("c_0", "c_1"), "dims": {f"c_{k}": f"dim {k} of input 'c'" for k in (0, 1)}}
+OF_INTS = [tensor("c", "bool", [3]), *(tensor(name, "int64", [3]) for name in "xyz")]
+
+
+def reshape(domain="", shape="s"):
+    return node("Reshape", ["z", shape], ["out"], domain=domain)
+
+
+BEHIND = [
+    ("Reshape", "", [reshape()], "shape"),
+    ("Reshape", "ai.onnx", [reshape("ai.onnx")], "shape"),
+    ("Reshape", "own", [reshape("own")], "compiled"),
+    ("Reshape's first input", "", [node("Reshape", ["s", "z"], ["out"])], "compiled"),
+    ("Add", "", [node("Add", ["s", "x"], ["t"]), reshape(shape="t")], "shape"),
+    ("Add", "own", [node("Add", ["s", "x"], ["t"], domain="own"), reshape(shape="t")], "compiled"),
+    ("Neg of one input", "", [node("Sqrt", ["s"], ["t"]), reshape(shape="t")], "compiled"),
+]
 READ = {
     "all that a table needs": ([WHERE], INPUTS, {}, {
         "workload": Workload.onnx_where(("batch", 1), ("batch", 4), ()),
@@ -127,8 +143,16 @@ READ = {
     "constants": ([FLAGS, WHERE], [], {"initializer": WEIGHTS}, FOLDED),
     "default that may be overridden": ([FLAGS, WHERE], [tensor("x", "float32", [2])],
         {"initializer": WEIGHTS}, COMPILED),
-    "constant that must be an input, too": ([FLAGS, WHERE], [tensor("x", "float32", [2])],
-        {"initializer": WEIGHTS, "ir_version": 3}, FOLDED),
+    **{f"initializer that is an input of IR version {each}": (
+        [FLAGS, WHERE], [tensor("x", "float32", [2])],
+        {"initializer": WEIGHTS, "ir_version": each}, FOLDED if each < 4 else COMPILED)
+        for each in (1, 3, 4, 5)},
+    **{f"{at} of {domain or 'ONNX'} behind a Where": (
+        [node("Where", ["c", "x", "y"], ["s"]), *behind], OF_INTS,
+        {"opsets": {"": 17, "own": 1}}, {"status": status})
+        for at, domain, behind, status in BEHIND},
+    "Where of another domain": ([node("Where", ["c", "x", "y"], ["out"], domain="own")], INPUTS,
+        {"opsets": {"": 17, "own": 1}}),
     "random operand": (
         [node("RandomNormal", [], ["x"], shape=[4]), constant("c", [True]),
          constant("y", np.zeros(1, "f4")), WHERE], [], {}, COMPILED),

@@ -113,6 +113,13 @@ READ = {
     "names of other namespaces": (
         select("4", "4", "").replace("<net", '<net xmlns="http://x" onnx:op="1"', 1),
         {"status": "compiled"}),
+    "layer that states no operator set": (select("4", "4", "", of=""), {"status": "compiled"}),
+    **{f"Select of {each}": (select("4", "4", "", of=each),)
+       for each in ("extension", "opset", "opset8", "opset10", "Opset1")},
+    "axis that only pdpd reads": (
+        select("4", "2,4", "", auto_broadcast="numpy", axis="first"),
+        {"workload": Workload.openvino_select((4,), (2, 4), ())}),
+    "mode in capitals": (select("1,4", "2,4", "", auto_broadcast="NUMPY"), {"status": "compiled"}),
     "no Select": (net([parameter(0, "FP32", "4")], []),),
     "a layer in a layer": ('<net><layers><layer id="0"><layer id="1"/></layer></layers></net>',),
 }  # fmt: skip

@@ -1,11 +1,14 @@
 """te_select.select does what numpy.select does, block by block."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
 import te_select
 from te_select.numpy_where import numpy_functions
 from tests.numpy_where.table import EACH, SEEDS
+from tests.numpy_where.test_in_place import ROUNDED_TWICE
 from tests.support import where_calls as calls
 from tests.support.neighbours import ByMethod, OfItsOwnRule, conversions
 from tests.support.where_calls import difference, outcome
@@ -128,3 +131,61 @@ def test_operands_are_converted_once_and_their_rules_decide():
         assert conversions(held) == [2 * count for count in before]
     assert select([OfItsOwnRule()], [1.0])[0] is np.select
     assert select([np.ones(3, bool)], [OfItsOwnRule()])[0] is np.select
+
+
+def test_ints_that_round_twice_are_rounded_as_numpy_does():
+    x, conds = np.zeros(4, "f4"), [np.array([True, False] * 2)]
+    for number in ROUNDED_TWICE:
+        for given in ((conds, [number], x), (conds, [x], number), (conds, [number], 0.5)):
+            assert difference(outcome(select, given), outcome(np.select, given)) is None
+        for given in ((conds[0], x, number), (conds[0], number, x)):
+            expected = outcome(np.where, given)
+            assert difference(outcome(te_select.where, given), expected) is None
+
+
+@pytest.mark.parametrize("late", [0, 700])
+def test_out_is_as_it_was_if_a_conversion_raises(late, monkeypatch):
+    """A signalling NaN among elements that are converted block by block, of the first or a late."""
+    monkeypatch.setattr(numpy_functions, "BLOCK", 64)
+    choice = np.zeros(900, "f4")
+    choice.view("u4")[late] = 0x7F800001
+    conds = [np.arange(900) % 2 == 0, np.arange(900) % 3 == 0]
+    for of_out in ("default", "choice", "neither"):
+        out = np.arange(900.0)
+        sides = [choice, out if of_out == "choice" else np.ones(900)]
+        default, before = out if of_out == "default" else 5.0, out.copy()
+        with np.errstate(invalid="raise"), pytest.raises(FloatingPointError):
+            select(conds, sides, default, out=out)
+        assert out.tobytes() == before.tobytes(), of_out
+
+
+def test_result_is_made_in_out_only_if_nothing_is_converted_on_the_way(monkeypatch):
+    """Recorded by where the kernels write."""
+    written, conds, plan = [], [np.array([True, False, True])], ("none", None, 3, False, False)
+    monkeypatch.setattr(numpy_functions, "extension", mock.Mock(wraps=numpy_functions.extension))
+    monkeypatch.setattr(numpy_functions.extension, "plan", lambda *_: plan)
+
+    def in_blocks(_pairs, _default, out, elements):
+        assert elements == 3 * numpy_functions.BLOCK // out.itemsize  # of three threads
+        written.append(out)
+
+    monkeypatch.setattr(numpy_functions, "_in_blocks", in_blocks)
+    f8, f4 = np.arange(3.0), np.arange(3, dtype="f4")
+    for choice, default, fits in (
+        (f8, 0, True),
+        (f8, f8 + 1, True),
+        (f4, f8 + 1, False),
+        (f8, f4, False),
+        (1.5, f8, True),
+    ):
+        out = np.empty(3)
+        select(conds, [choice], default, out=out)
+        assert (written.pop() is out) == fits, (choice, default)
+    for out in (np.empty(4), np.empty((3, 1)), np.empty(3, "f4")):
+        with pytest.raises((ValueError, TypeError)):
+            select(conds, [f8], 0, out=out)
+        assert written.pop() is not out
+    select(conds, [f8], default=(out := np.empty(3)), out=out)
+    assert written.pop() is out  # the default is read where it is replaced
+    select(conds, [out], 0, out=out)
+    assert written.pop() is not out

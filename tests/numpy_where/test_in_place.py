@@ -67,12 +67,32 @@ def test_kernels_serve_arrays_of_one_type(dtype, monkeypatch):
     assert written.tobytes() == np.where(mask, y, x).tobytes()
 
 
+# A float64 is made of them, and of that a float32: rounded once, they would be the next one.
+ROUNDED_TWICE = [sign * (2**k + 2 ** (k - 24) + 1) for k in (54, 60, 62) for sign in (1, -1)]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
+def test_ints_up_to_2_53_are_selected_by_kernels(sign, dtype):
+    """A kernel rounds an int once; up to there both ways are one."""
+    for function, put in (("copyto", copied), ("putmask", te_select.putmask)):
+        for number, calls_of_kernels in ((2**53, 1), (2**53 + 1, 0)):
+            dst, before = np.zeros(3, dtype), te_select.where.stats().calls
+            put(dst, np.array([True, False, True]), sign * number)
+            assert te_select.where.stats().calls - before == calls_of_kernels, function
+            assert dst.tolist() == [np.array(sign * number).astype(dtype), 0, dst[0]]
+
+
+def copied(dst, mask, value):
+    te_select.copyto(dst, value, where=mask)
+
+
 @pytest.mark.parametrize("name", ["copyto", "putmask"])
 def test_numbers_and_elements_on_each_other_are_numpys(name):
     memory = np.zeros((2, 10))
     on_each_other = [np.lib.stride_tricks.as_strided(each, (4, 10), (0, 8)) for each in memory]
     given = [(on_each_other, np.arange(40).reshape(4, 10) % 3 == 0, np.arange(40.0).reshape(4, 10))]
-    numbers = (*calls.NUMBERS, 2**60 + 1, None, "a")
+    numbers = (*calls.NUMBERS, *ROUNDED_TWICE, 2**60 + 1, None, "a")
     for dtype in ("f2", "f4", "f8", "u1", "i8", "c8", "?", "m8[s]", "O"):
         given += [(np.ones((2, 3), dtype), np.array([True, False, True]), n) for n in numbers]
     for both, mask, values in given:

@@ -9,13 +9,13 @@ def port(number, precision, dims):
     return f'<port id="{number}"{said}>{inside}</port>'
 
 
-def layer(number, kind, inputs=(), outputs=(), name=None, extra="", **data):
+def layer(number, kind, inputs=(), outputs=(), name=None, extra="", of="opset1", **data):
     attributes = " ".join(f'{k.replace("__", ".")}="{v}"' for k, v in data.items())
     ins = "".join(port(i, *given) for i, given in enumerate(inputs))
     outs = "".join(port(len(inputs) + i, *given) for i, given in enumerate(outputs))
     return (
         f'<layer id="{number}" name="{name or kind.lower()}{"" if name else number}" type="{kind}" '
-        f'version="opset1"><data {attributes}/>{extra}<input>{ins}</input>'
+        f'version="{of}"><data {attributes}/>{extra}<input>{ins}</input>'
         f"<output>{outs}</output></layer>"
     )
 

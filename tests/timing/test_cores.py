@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import time
+from collections import namedtuple
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,3 +94,25 @@ def test_time_of_children_that_have_ended_is_our_own():
     before = cores.here()
     subprocess.run([sys.executable, "-c", burn], check=True)
     assert cores.here().since(before).own >= 0.28
+
+
+@pytest.mark.usefixtures("counted")
+def test_each_kind_of_time_of_a_cpu_counts_or_not(monkeypatch):
+    """Each field of the made-up times is another power of two, so a sum says which are in it."""
+    import psutil
+
+    names = "user nice system idle iowait irq softirq steal guest guest_nice"
+    kinds = namedtuple("kinds", names)
+    of_cpu = [kinds(*(2.0**k + 4096 * cpu for k in range(10))) for cpu in range(4)]
+    of_process = namedtuple("times", "user system children_user children_system iowait")
+    child = SimpleNamespace(cpu_times=lambda: of_process(16.0, 32.0, 64.0, 128.0, 256.0))
+    this = SimpleNamespace(
+        cpu_times=lambda: of_process(1.0, 2.0, 4.0, 8.0, 512.0), children=lambda recursive: [child]
+    )
+    monkeypatch.setattr(psutil, "cpu_times", lambda percpu: of_cpu)
+    monkeypatch.setattr(psutil, "Process", lambda: this)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 3, 9})
+    load = cores.here()
+    assert load.own == 255.0
+    fields = 2 * (1 + 2 + 4 + 32 + 64 + 128)  # guest's time is in user's
+    assert load.used == fields + 6 * 4096 * (1 + 3)

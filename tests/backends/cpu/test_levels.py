@@ -1,5 +1,6 @@
 """Libraries of several levels: the one that a CPU runs, and the message if it runs none."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -178,6 +179,62 @@ def test_level_that_lacks_a_feature_is_passed_over(tmp_path):
     module.get_function(name)(*arguments)
     assert (arguments[3] == 1).all()
     assert module.get_function("te_select_level")() == 1
+
+
+def called(path, name, arguments):
+    """What a copy of a library does, which looks at the machine anew: its level, or the error."""
+    copy = path.with_name(f"{next(_copies)}.so")
+    shutil.copy(path, copy)
+    module = tvm_ffi.load_module(str(copy))
+    arguments[3][...] = 7
+    try:
+        module.get_function(name)(*arguments)
+    except Exception as error:
+        assert (arguments[3] == 7).all()
+        return f"{type(error).__name__}: {error}".partition("\n")[0]
+    assert (arguments[3] == 1).all()
+    return module.get_function("te_select_level")()
+
+
+_copies = itertools.count()
+
+
+def test_library_of_one_level_serves_whatever_level_is_asked_for(tmp_path, monkeypatch):
+    given = standin(tmp_path, [("only", ())])
+    for asked in (None, "", "only", "x86-64-v4", "none", "a" * 200):
+        if asked is not None:
+            monkeypatch.setenv("TE_SELECT_LEVEL", asked)
+        assert called(*given) == 0, asked
+
+
+@pytest.mark.parametrize(
+    ("needs", "asked", "found"),
+    [
+        (("", "", "cheese"), None, 1),
+        (("", "", ""), "", 2),
+        (("", "", ""), "low", 0),
+        (("", "", "cheese"), "mid", 1),
+        (("", "cheese", ""), None, 2),
+        (("", "", "cheese"), "best", "TE_SELECT_LEVEL is best, and this CPU lacks cheese"),
+        (
+            ("ham", "cheese", "jam"),
+            None,
+            "the library was compiled for low, and this CPU lacks ham",
+        ),
+        (("ham", "cheese", "jam"), "mid", "TE_SELECT_LEVEL is mid, and this CPU lacks cheese"),
+        (("", "", ""), "lo", "TE_SELECT_LEVEL is 'lo'; expected low or mid or best"),
+        (("", "", ""), "lower", "TE_SELECT_LEVEL is 'lower'; expected low or mid or best"),
+    ],
+)
+def test_level_is_the_one_asked_for_or_the_best(tmp_path, monkeypatch, needs, asked, found):
+    pairs = zip(("low", "mid", "best"), needs, strict=True)
+    given = standin(tmp_path, [(name, (need,) if need else ()) for name, need in pairs])
+    if asked is not None:
+        monkeypatch.setenv("TE_SELECT_LEVEL", asked)
+    result = called(*given)
+    assert result == found if isinstance(found, int) else found in result
+    if isinstance(found, str):
+        assert result.startswith("RuntimeError" if "lacks" in found else "ValueError")
 
 
 def test_feature_left_out_of_a_manifest_is_no_sigill(tmp_path):

@@ -4,6 +4,7 @@ import ctypes
 import dataclasses
 import gzip
 import json
+import os
 import platform
 import shutil
 import textwrap
@@ -15,6 +16,7 @@ import te_select
 from te_select.errors import ArtifactError
 from te_select.numpy_where.kernels import key, library
 from te_select.runtime.artifact import cache, stored
+from tests.support.libraries import edit_fields
 from tests.support.programs import python
 from tests.support.where_calls import path_of_python
 
@@ -69,6 +71,23 @@ def test_a_warm_cache_needs_no_tvm(family):
 def test_an_older_entry_serves_where_nothing_can_be_built(folder, entry):
     (folder / entry.name).rename(folder / cache.name_of("where_all", "0123456789abcdef01234567"))
     assert use(folder, NO_BUILD) == FROM_A_FILE
+
+
+def test_entry_of_another_cpu_is_passed_over_and_stays(folder, entry, monkeypatch):
+    monkeypatch.setenv(cache.FOLDER, str(folder))
+    names = [cache.name_of("where_all", digit * 24) for digit in "abc"]
+    other, damaged, fits = (shutil.copy(entry, folder / name) for name in names)
+    (folder / entry.name).unlink()
+    edit_fields(other, lambda m: m["target"].update(cpu_features=["cheese"]))
+    damaged.write_bytes(fits.read_bytes()[:-1])
+    for age, path in enumerate((other, damaged, fits)):
+        os.utime(path, (9e8 - age, 9e8 - age))
+    why = ArtifactError("no compiler")
+    assert library._newest("w4", why) == fits.read_bytes()
+    fits.unlink()
+    with pytest.raises(ArtifactError, match="no compiler"):
+        library._newest("w4", why)
+    assert other.exists() and damaged.exists()
 
 
 def test_use_finds_the_library_of_this_machine(tmp_path, entry):

@@ -83,6 +83,31 @@ def test_large_output_leaves_caches_to_broadcast_operands():
         assert not default_of((n, 1024), (n, 1024), ()).stream
 
 
+FULL = cuda.STREAM_FROM_BYTES // 4 // 1024, 1024
+COLUMN = FULL[0], 1
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dtype", "moves"),
+    [
+        *((shapes, "float32", moves) for shapes, moves in (
+            ((FULL, FULL, FULL), "fff"), (((), FULL, ()), "sfs"), (((), (), FULL), "ssf"),
+            ((COLUMN, FULL, FULL), "off"), (((1, 1024), FULL, FULL), "iff"),
+            ((FULL, COLUMN, FULL), "fof"), ((FULL, FULL, (1, 1024)), "ffi"),
+        )),
+        (((), FULL, ()), "complex128", "sfp"),
+        (((), (), FULL), "complex128", "spf"),
+        (((), FULL, FULL), "complex128", "sff"),
+    ],
+)  # fmt: skip
+def test_out_leaves_the_caches_to_what_is_read_again(shapes, dtype, moves):
+    """A number of up to 8 bytes is in a register. A longer one is read as a pair."""
+    pattern = access_pattern(Workload(*shapes, dtype, "multidirectional"))
+    found = [spans.moves(pattern, operand) for operand in ("cond", "then", "else_")]
+    assert "".join(found) == moves
+    assert cuda.default_config(pattern, None).stream == bool(set(moves) & set("iop"))
+
+
 def test_grid_is_capped_where_it_has_more_tiles_than_that():
     tile = 256 * 4
     for tiles, strided in ((3, False), (4, True)):
