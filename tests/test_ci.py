@@ -1,8 +1,11 @@
-"""The budget of lines of code."""
+"""The budget of tokens, and the form of the code that it counts."""
 
+import importlib.util
+import io
 import os
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 from tests.support.programs import ended
 
 CI = Path(__file__).parents[1] / ".ci"
-SKIPPED, WEIGHT = CI / "skipped.py", CI / "weight.py"
+WEIGHT = CI / "weight.py"
 
 
 def run(folder, *words, **variables):
@@ -21,16 +24,14 @@ def run(folder, *words, **variables):
 
 @pytest.fixture
 def weighed(tmp_path):
-    """Weigh a checkout of these files, with room for two lines in each part."""
+    """Weigh a checkout of these files, with room for a hundred tokens in each part."""
     pytest.importorskip("tomllib", reason="Python 3.11 lints")
 
-    def weigh(**files):
-        parts = ("product-python", "product-c", "tests", "around")
-        budget = "".join(f"{part} = 2\n" for part in parts)
-        (tmp_path / "pyproject.toml").write_text(f"[tool.te-select.weight]\n{budget}")
-        (tmp_path / "te_select").mkdir()
-        for name, text in files.items():
-            (tmp_path / "te_select" / name.replace("_", ".")).write_text(text)
+    def weigh(files):
+        budget = "[tool.te-select.weight]\nproduct = 100\nall-else = 100\n"
+        for name, text in {"pyproject.toml": budget, **files}.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
         subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
         subprocess.run(["git", "add", "-A"], cwd=tmp_path, check=True)
         return run(tmp_path, str(WEIGHT), PATH=os.environ["PATH"])
@@ -38,16 +39,65 @@ def weighed(tmp_path):
     return weigh
 
 
-def test_docstrings_comments_and_blanks_weigh_nothing(weighed):
-    python = '"""What it is.\n\nMore."""\n# why\n\nx = 1\n\ndef f():\n    """One."""\n'
-    said = weighed(a_py=python, a_h="/* two\nlines */\nint x; // why\n\nint y;\n")
-    assert "product-python: 2 lines of 2" in said and "product-c: 2 lines of 2" in said
-    assert "too heavy" not in said
+@pytest.fixture
+def weight():
+    """The module that counts."""
+    pytest.importorskip("tomllib", reason="Python 3.11 lints")
+    spec = importlib.util.spec_from_file_location("weight", WEIGHT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_one_line_too_many_is_refused(weighed):
-    assert "too heavy: product-python;" in weighed(a_py="x = 1\ny = (\n    2)\n")
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ('"""What it is.\n\nMore."""\n# why\n\nx = 1\n', 3),
+        ('def f():\n    """One."""\n    return "text"\n', 7),
+        ("x = 1; y = 2\n", 7),
+        ("x = (\n    1\n)\n", 5),
+        ("f\"{a!r:>{b + c}} {f'{d}'} {{\"\n", 1),
+        ("x = f'{a}' f'{b}'\n", 4),
+        ("'one two three'.split()\n", 5 + 3),
+        ("'''\none two\nthree four'''.strip().splitlines()\n", 9 + 4),
+        ("TABLE = 'one two'\nTABLE.split()\n", 3 + 5 + 2),
+        ("TABLE = 'one two'\nPATH.split()\nprint('one two', sep.split())\n", 3 + 5 + 10),
+    ],
+)
+def test_token_of_python_counts_however_lines_are_cut(weight, text, tokens):
+    assert weight.python_tokens(text) == tokens
+
+
+def test_parts_of_an_f_string_are_one_token(weight, monkeypatch):
+    # As Python 3.12 cuts f"{f'{a}'} text", of which Python 3.11 makes one string.
+    monkeypatch.setattr(weight, "STARTS", {901})
+    monkeypatch.setattr(weight, "ENDS", {902})
+    kinds = (901, tokenize.OP, 901, tokenize.NAME, 902, tokenize.OP, 903, 902, tokenize.NEWLINE)
+    parts = [tokenize.TokenInfo(kind, "", (1, at), (1, at), "") for at, kind in enumerate(kinds)]
+    after = tokenize.generate_tokens(io.StringIO("x = 1").readline)
+    assert weight.code_tokens([*parts, *after], set()) == 1 + 3
+
+
+def test_comments_and_continued_lines_of_c_weigh_nothing(weight):
+    text = '/* two\nlines */\nint x; // why "\n\n#define Y(a) \\\n    (a++ + 0x1fu)\n'
+    assert weight.c_tokens(text) == 3 + 6 + 6
+    assert weight.c_tokens('char *url = "http://a";  // it\'s') == 6
+
+
+def test_words_of_scripts_and_makefiles_count(weight):
+    assert weight.shell_tokens("#!/bin/sh\n  # why\n\ncp a \\\n  b\n") == 3
+
+
+def test_part_above_its_limit_is_refused(weighed):
+    said = weighed({"te_select/a.py": "x = 1\n" * 34, "setup.py": "x\n" * 102})
+    assert "product: 102 tokens of 100" in said and "all-else: 102 tokens of 100" in said
+    assert "too heavy: product, all-else;" in said
+
+
+def test_repair_may_exceed_a_limit_by_one_percent(weighed):
+    said = weighed({"setup.py": "x\n" * 95, "Makefile": "a: b\n" * 3})
+    assert "all-else: 101 tokens of 100" in said and "too heavy" not in said
 
 
 def test_file_of_no_known_ending_is_refused(weighed):
-    assert "c.rs: is .rs source?" in weighed(c_rs="fn f() {}\n")
+    assert "te_select/c.rs: is .rs source?" in weighed({"te_select/c.rs": "fn f() {}\n"})
