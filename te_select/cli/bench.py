@@ -60,7 +60,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 
     Example: te-select bench --only "attention-*" --peers numpy,torch --plot build/bench.png
     """
-    entries = entries_of(given, suite, model, of_bench=True)
+    entries = entries_of(given, suite, model)
     paths.check_results("--csv", csv)
     paths.check_plot(plot)
 

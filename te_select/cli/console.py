@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import sys
@@ -31,6 +32,7 @@ from te_select.errors import (
 from te_select.operator.broadcast import printable
 
 FAILED, BAD_USAGE = 1, 2
+_USUAL = {"--require-record": "own"}  # by options: the value that they have without one
 _UNBOUNDED = 10_000  # characters of a line
 
 
@@ -48,6 +50,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words after the verb."""
+        args = [*_with_values(args)]
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for option, times in Counter(given).items():
             if times > 1 and not (option.multiple or getattr(option, "is_flag", True)):
@@ -56,6 +59,14 @@ class Command(TyperCommand):
                     + (", a list such as x86-64-v2,x86-64-v3" if option.name == "target" else "")
                 )
         return super().parse_args(ctx, args)
+
+
+def _with_values(words: Sequence[str]) -> Iterator[str]:
+    """The words, with a value for each option whose value may be left out."""
+    for word, after in itertools.zip_longest(words, words[1:], fillvalue="-"):
+        yield word
+        if word in _USUAL and after.startswith("-"):
+            yield _USUAL[word]
 
 
 class Group(TyperGroup):

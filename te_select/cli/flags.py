@@ -14,6 +14,7 @@ import typer
 from te_select import kinds
 from te_select.cli.console import Command, UsageError
 from te_select.errors import ArtifactError, TuningError
+from te_select.records.required import NEAR, Required
 
 
 def _records(text: str | None) -> Any:
@@ -41,6 +42,15 @@ Logs = Annotated[
 ]
 Config = Annotated[
     list[str] | None, typer.Option(help="A knob by hand, such as piece=4096; repeatable.")
+]
+
+
+RequireRecord = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[near]",
+        help="Fail if a workload has no record of its own; near: nor a nearest one.",
+    ),
 ]
 
 
@@ -89,6 +99,12 @@ def of_flag(flag: str) -> Iterator[None]:
         yield
     except (ValueError, ArtifactError, TuningError) as error:
         raise UsageError(f"{flag} {error}") from error
+
+
+def parse_required(text: str | None) -> Required:
+    """The value of ``--require-record`` as `te_select.compile` takes it."""
+    check_known("--require-record", text, ("own", NEAR))
+    return NEAR if text == NEAR else text is not None
 
 
 def parse_knobs(texts: Sequence[str] | None) -> dict[str, Any]:

@@ -11,8 +11,10 @@ import typer
 from te_select.cli import flags
 from te_select.cli.console import FAILED, show
 from te_select.cli.flags import Verbs
-from te_select.cli.workloads import WorkloadsFlags, gather
-from te_select.records import folders
+from te_select.cli.models import ModelFlags
+from te_select.cli.sources import OtherFlags, SuiteFlags, entries_of
+from te_select.cli.workloads import WorkloadsFlags
+from te_select.records import folders, required
 
 if TYPE_CHECKING:
     from te_select.records.log import Record
@@ -65,27 +67,40 @@ def list_command(
 @logs_app.verb("best")
 def best_command(
     given: WorkloadsFlags,
+    suite: SuiteFlags,
+    model: ModelFlags,
+    other: OtherFlags,
     target: flags.Target = "native",
     logs: flags.Logs = None,
+    require_record: flags.RequireRecord = None,
     as_json: flags.Json = False,
 ) -> None:
     """Show which record a workload would be compiled with, and why.
 
+    With --require-record it fails if there is none, and names the command that makes it.
+
     Example: te-select logs best --cond 4,1,1,512 --then 4,12,512,512 --else "" --target native
     """
-    wanted = gather(given)
+    wanted = entries_of(given, suite, model, other)
     from te_select.backends import schedule_of  # noqa: PLC0415
     from te_select.backends.targets import resolve  # noqa: PLC0415
     from te_select.operator.access import access_pattern  # noqa: PLC0415
     from te_select.records.lookup import find  # noqa: PLC0415 - imports tvm
 
     resolved = resolve(target)
+    kernels = [entry.name for entry in wanted if entry.of_where]
+    workloads = [entry.workload for entry in wanted if not entry.of_where]
+    needed = flags.parse_required(require_record)
+    required.check(needed, logs, None)
+    required.require(needed, workloads, resolved.levels, logs, kernels)
     default_config = schedule_of(resolved.kind).default_config
     document = []
-    for (_, each), level in itertools.product(wanted, resolved.levels):
-        found = find(each, level, logs)
-        config = found.config or default_config(access_pattern(each), level.tvm)
-        names = {"workload": str(each), "target": level.name}
+    for each, level in itertools.product(wanted, resolved.levels):
+        workload = each.workload
+        found = find(workload, level, logs, folders.FAMILY if each.of_where else "")
+        config = found.config or default_config(access_pattern(workload), level.tvm)
+        name = each.name if each.of_where else str(workload)
+        names = {"workload": name, "target": level.name}
         origin = {"origin": found.origin, "why": found.why, "config": vars(config)}
         document.append(names | origin)
     show(document, as_json)

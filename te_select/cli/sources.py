@@ -48,24 +48,30 @@ class SuiteFlags:
             return choose(SUITES[self.suite or "default"], "*" if self.only is None else self.only)
 
 
+@dataclass(frozen=True)
+class OtherFlags:
+    """Which workloads."""
+
+    library: Annotated[Path | None, typer.Option(help="All workloads of a library.")] = None
+    captured: Annotated[Path | None, typer.Option(help="A file of TE_SELECT_CAPTURE.")] = None
+    where: Annotated[str | None, typer.Option(help='A kernel of where(): "w4 n:cte".')] = None
+
+
 def entries_of(
     flags: WorkloadsFlags,
     suite: SuiteFlags,
     model: models.ModelFlags,
-    *,
-    of_bench: bool,
-    library: Path | None = None,
-    where: str | None = None,
-    captured: Path | None = None,
+    other: OtherFlags | None = None,
 ) -> list[Entry]:
     """The workloads of the one source that is given.
 
     Parameters
     ----------
-    flags, suite, model, library, where, captured
+    flags, suite, model
         The sources.
-    of_bench
-        Whether every dim must have a size, and the default suite is measured if none is given.
+    other
+        The sources that the bench lacks, which passes none. Then every dim must have a size, and
+        the default suite is meant if no source is given.
 
     Raises
     ------
@@ -74,7 +80,9 @@ def entries_of(
     """
     from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
 
-    of_suite = suite != SuiteFlags()
+    of_suite, of_bench = suite != SuiteFlags(), other is None
+    other = other or OtherFlags()
+    library, captured, where = other.library, other.captured, other.where
     others = sum(source is not None for source in (model.model, library, where, captured))
     if bool(flags.given) + of_suite + others > 1:
         last = "and --model" if of_bench else "--model, --where, --captured and --library"

@@ -18,7 +18,7 @@ from te_select.cli import INTERRUPTED, console
 from te_select.cli.flags import Json, Profile, of_flag
 from te_select.cli.models import ModelFlags
 from te_select.cli.paths import check_plot
-from te_select.cli.sources import SuiteFlags, entries_of
+from te_select.cli.sources import OtherFlags, SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import SelectError
 from te_select.operator.broadcast import printable
@@ -33,12 +33,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class OtherFlags:
+class OldFlags(OtherFlags):
     """Which workloads."""
 
-    library: Annotated[Path | None, typer.Option(help="Tune all workloads of a library.")] = None
-    captured: Annotated[Path | None, typer.Option(help="A file of TE_SELECT_CAPTURE.")] = None
-    where: Annotated[str | None, typer.Option(help='A kernel of where(): "w4 n:cte".')] = None
     again: Annotated[bool, typer.Option("--again", help="Records of other versions.")] = False
 
 
@@ -87,7 +84,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     given: WorkloadsFlags,
     suite: SuiteFlags,
     model: ModelFlags,
-    other: OtherFlags,
+    other: OldFlags,
     place: PlaceFlags,
     choice: ChoiceFlags,
     how: TrialFlags,
@@ -156,13 +153,12 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
 
 
 def _wanted(
-    given: WorkloadsFlags, suite: SuiteFlags, model: ModelFlags, other: OtherFlags
+    given: WorkloadsFlags, suite: SuiteFlags, model: ModelFlags, other: OldFlags
 ) -> list[Entry]:
     """The workloads that the flags name; none for those of old records."""
     if not other.again:
-        more = {name: value for name, value in vars(other).items() if name != "again"}
-        return entries_of(given, suite, model, of_bench=False, **more)
-    if given.given or suite != SuiteFlags() or model.model or other != OtherFlags(again=True):
+        return entries_of(given, suite, model, other)
+    if given.given or suite != SuiteFlags() or model.model or other != OldFlags(again=True):
         raise console.UsageError(
             "--again is for the records that are there; leave the workloads out"
         )
@@ -222,7 +218,7 @@ def _tune_all(
     options: Options,
     display: Display,
     outcomes: list[Outcome],
-    other: OtherFlags,
+    other: OldFlags,
     choice: ChoiceFlags,
 ) -> None:
     from te_select.tuning.options import LOCAL, open_measurer  # noqa: PLC0415 - kept off --help

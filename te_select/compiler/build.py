@@ -26,6 +26,8 @@ from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.compiler.scheduling import TuningLogs, checked, schedule
 from te_select.errors import ArgumentError, TargetError
 from te_select.operator.workload import Workload
+from te_select.records import required
+from te_select.records.required import Required
 from te_select.runtime.artifact import scratch
 from te_select.runtime.artifact.fields import Component
 from te_select.runtime.artifact.manifest import Manifest, ModelRecord, NodeRecord
@@ -53,12 +55,13 @@ def kernel(
     tuning_logs: TuningLogs = None,
     *,
     config: Mapping[str, Any] | None = None,
+    require_record: Required = False,
 ) -> Kernel:
     """Build a workload's kernel, whatever the cache holds.
 
     Parameters
     ----------
-    workload, target, tuning_logs, config
+    workload, target, tuning_logs, config, require_record
         As for `te_select.compile`.
 
     Returns
@@ -75,6 +78,7 @@ def kernel(
     resolved = resolve(target)
     _check_runs_here(resolved)
     path = _folder(os.getpid()) / f"build{next(_builds)}" / f"{name}.so"
+    required.require(require_record, [workload], resolved.levels, tuning_logs)
     chosen = [schedule(workload, level, tuning_logs, knobs=config) for level in resolved.levels]
     build_scheduled(chosen, path, resolved)
     loaded = loading.load(path)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,14 @@ from te_select import forks, kinds, notices
 from te_select.backends import build_key
 from te_select.errors import ArtifactError, ToolchainError, caught, not_installed
 from te_select.operator.workload import Workload
-from te_select.records import folders
+from te_select.records import folders, required
 from te_select.runtime.artifact import cache, stored
 from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
 
 if TYPE_CHECKING:
     from te_select.compiler.scheduling import TuningLogs
+    from te_select.records.required import Required
 
 _DIGITS = 12  # of the digest of a call; 48 bits
 _LONGEST = 200  # letters of a workload's name, so that the name of a file has at most 255
@@ -31,6 +33,7 @@ def compile(
     tuning_logs: TuningLogs = None,
     *,
     config: Mapping[str, Any] | None = None,
+    require_record: Required = False,
 ) -> Kernel:
     """Compile a workload to a kernel.
 
@@ -53,6 +56,9 @@ def compile(
     config
         Knobs of the schedule by hand, such as ``{"piece": 4096}``. The others are those of the
         default config; records are not used.
+    require_record
+        True to fail if the workload has no record of its own. With ``"near"`` the nearest record is
+        enough.
 
     Returns
     -------
@@ -68,7 +74,8 @@ def compile(
     ArtifactError
         If there is no room for temporary files.
     TuningError
-        If the folder of tuning logs is missing, or holds no record that can be used.
+        If the folder of tuning logs is missing, or holds no record that can be used; or if there is
+        no record where one is required.
     ArgumentError
         If the schedule has no such knob, or cannot follow it for this workload.
 
@@ -77,8 +84,10 @@ def compile(
     RuntimeWarning
         If the cache cannot be written, once in a process.
     """
+    required.check(require_record, tuning_logs, config)
     name = _entry(workload, target, tuning_logs, config)
-    if name is not None and (found := _from_cache(name, workload)) is not None:
+    kept = functools.partial(_from_cache, workload=workload, require_record=require_record)
+    if name is not None and (found := kept(name)) is not None:
         return found
     line = "te_select.compile: building a kernel, once ..."
     try:
@@ -88,9 +97,10 @@ def compile(
             except ModuleNotFoundError as error:
                 raise not_installed("te_select.compile", error) from error
 
-            made = kernel(workload, target, tuning_logs, config=config)
+            options: Any = {"config": config, "require_record": require_record}
+            made = kernel(workload, target, tuning_logs, **options)
     except ToolchainError:
-        if name is not None and (found := _newest(name, workload)) is not None:
+        if name is not None and (found := _newest(name, kept)) is not None:
             return found
         raise
     # Records may have been added meanwhile.
@@ -122,18 +132,24 @@ def _records(tuning_logs: Any) -> list[str | bytes]:
     return found
 
 
-def _newest(name: str, workload: Workload) -> Kernel | None:
+def _newest(name: str, kept: Callable[..., Kernel | None]) -> Kernel | None:
     """The kernel of the same call that was built last, with whatever compiler, and can run here."""
     call = name.rpartition("-")[0]
     names = (path.name for path in cache.entries())
     same = (each for each in names if each.rpartition("-")[0] == call)
-    found = (_from_cache(each, workload, damaged=False) for each in same)
+    found = (kept(each, damaged=False) for each in same)
     return next((kernel for kernel in found if kernel is not None), None)
 
 
-def _from_cache(name: str, workload: Workload, *, damaged: bool = True) -> Kernel | None:
+def _from_cache(
+    name: str, workload: Workload, require_record: Required, *, damaged: bool = True
+) -> Kernel | None:
+    """The kernel in the cache, if it is of the workload and its configs are those of records."""
+
     def load(image: bytes) -> Kernel | loading.Library:
         return loading.load_image(image, cache.folder().joinpath(name))
 
     made = cache.taken(name, load, damaged=damaged)
-    return made if isinstance(made, Kernel) and made.workload == workload else None
+    if not isinstance(made, Kernel) or made.workload != workload:
+        return None
+    return made if all(required.meets(each, require_record) for each in made.origins) else None

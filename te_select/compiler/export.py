@@ -19,6 +19,8 @@ from te_select.operator import family
 from te_select.operator.broadcast import shown
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
+from te_select.records import required
+from te_select.records.required import Required
 from te_select.runtime.artifact import files, scratch, stored
 from te_select.runtime.artifact.manifest import ModelRecord, NodeRecord, is_c_name
 
@@ -26,13 +28,14 @@ _Scheduling: TypeAlias = Callable[[Workload, ResolvedTarget], Scheduled]
 
 
 @forks.no_fork_during()
-def export(
+def export(  # noqa: PLR0913 - one for each choice
     workloads: Iterable[Workload | ModelNode],
     path: str | Path,
     target: str | dict[str, Any] = "native",
     tuning_logs: TuningLogs = None,
     *,
     config: Mapping[str, Any] | None = None,
+    require_record: Required = False,
     static: bool | Literal["object"] = False,
     names: Mapping[str, str] = MappingProxyType({}),
     progress: Callable[[int, int], None] | None = None,
@@ -53,6 +56,8 @@ def export(
         may be of several instruction sets, such as ``"x86-64-v2,x86-64-v3,aarch64"``. For each of
         them there is a library then, ``mask.x86_64.so`` and ``mask.aarch64.so`` if `path` is
         ``mask.so``; all are written, or none is.
+    require_record
+        As for `te_select.compile`, for each workload. Kernels of `te_select.where` need no record.
     static
         True writes a static library with the same plain C functions, the ``.a`` beside it.
         ``"object"`` writes the ``.o``, one object file with the functions of tvm-ffi, which TVM
@@ -80,7 +85,10 @@ def export(
         If the path cannot be written, or has the name of a module of Python's standard library; if
         a file beside it was not written by an export; with several instruction sets, if there is a
         file at `path`.
+    TuningError
+        If a workload has no record where one is required; before anything is compiled.
     """
+    required.check(require_record, tuning_logs, config)
     if isinstance(workloads, Workload) or not isinstance(workloads, Iterable):
         raise ArgumentError(f"workloads is {shown(workloads)}; expected a list of workloads")
     if static not in (False, True, "object"):
@@ -90,6 +98,8 @@ def export(
     wanted = [item.workload if isinstance(item, ModelNode) else checked(item) for item in given]
     unique = list(dict.fromkeys(workload for workload in wanted if workload is not None))
     targets = resolve_each(target)
+    levels = [level for each in targets.values() for level in each.levels]
+    required.require(require_record, unique, levels, tuning_logs)
     kind = kinds.kind(next(iter(targets.values())).kind)
     served = served_by_family(nodes) if kind.family else {}
     places = family.places(part for parts in served.values() for part in parts)

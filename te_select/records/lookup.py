@@ -68,7 +68,7 @@ def find(
         A folder of logs; None for the user's own and those shipped with the package. Of equally
         near records of both, the user's is taken. False for no logs.
     within
-        As for `default_folders`, if no folder is given.
+        As for `default_folders`.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def find(
     if logs is None:
         roots = folders.default_folders(within)
     else:
-        roots = [folders.given(logs, "a folder, None or False")]
+        roots = [folders.given(logs, "a folder, None or False").joinpath(within)]
         folders.check(roots[0])
     passed = ""
     place, must = folders.of_target(target.records), logs is not None

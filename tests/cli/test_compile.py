@@ -63,3 +63,12 @@ def test_output_of_the_name_of_a_module_of_python_is_refused(tmp_path, verb):
     assert result.exit_code == 2
     assert "own module json; expected another name, such as" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_word_after_the_flag_is_own_or_near(tmp_path):
+    shapes = ["--cond", "4", "--then", "4", "--else", "4"]
+    result = run("compile", *shapes, "--require-record", "nah", "-o", tmp_path / "a.so")
+    assert (result.exit_code, "expected one of own, near" in result.stderr) == (2, True)
+    result = run("compile", *shapes, "--require-record", "-o", tmp_path / "a.so")
+    assert (result.exit_code, "for 1 of 1 workload" in result.stderr) == (1, True)
+    assert not (tmp_path / "a.so").exists()

@@ -1,6 +1,7 @@
 """``te-select logs``: what it shows of records, copies and drops."""
 
 import json
+import shlex
 
 import pytest
 
@@ -9,7 +10,8 @@ from te_select import Workload
 from te_select.records import log
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
-from tests.support.tuning_cli import FLAGS, ON, TARGET, tuned
+from tests.support.tuning_cli import FLAGS, ON, TARGET, flags_of, tuned
+from tests.support.tuning_records import add, flat
 
 
 def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):
@@ -96,3 +98,45 @@ def test_import_and_prune_change_ones_own_folder_by_default(tmp_path, fake, monk
         file.write("torn")
     (gone,) = run_json("logs", "prune")["dropped"]
     assert str(own) in gone and "line 2" in gone
+
+
+def commands_of(error):
+    """The commands that an error of the gate names."""
+    commands = error.rpartition("expected those of: ")[2].split(" && ")
+    return [shlex.split(each)[1:] for each in commands]
+
+
+def test_commands_of_the_gate_make_it_pass(tmp_path, fake):
+    seen = {"conds": 8, "true": 4, "runs": 4, "seconds": 1.0, "sizes": {}}
+    kernels = {json.dumps(each.to_json()): seen for each in (flat(1000), flat(5000))}
+    whole = {"kernels": kernels, "where": {"w4 n:ct": seen}}
+    (tmp_path / "seen.json").write_text(json.dumps(whole))
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    add(logs, flat(5000))
+    gate = ["logs", "best", "--captured", tmp_path / "seen.json", *ON, "--tuning-logs", logs]
+    failed = run(*gate, "--require-record")
+    assert failed.exit_code == 1 and failed.stdout == ""
+    assert "no record of its own for 2 of 3 workloads: " in failed.stderr
+    assert f"{flat(1000)} on {TARGET} (default)" in failed.stderr
+    assert (
+        f"where() w4 n:ct on {TARGET} (" in failed.stderr and str(flat(5000)) not in failed.stderr
+    )
+    for command in commands_of(failed.stderr):
+        fake()
+        assert run(*command, "--trials", "2").exit_code == 0
+    found = run_json(*gate, "--require-record")
+    assert [each["origin"].partition(":")[0] for each in found] == ["tuned"] * 3
+
+
+def test_command_for_named_dims_has_their_sizes(tmp_path, fake):
+    named = Workload(("n", 1), ("n", 512), ())
+    gate = ["logs", "best", *flags_of(named), *ON, "--tuning-logs", tmp_path]
+    fake()
+    run("tune", *flags_of(named), *ON, "--all", "--trials", "2", "--tuning-logs", tmp_path)
+    assert run(*gate, "--require-record", "near").exit_code == 0
+    (command,) = commands_of(run(*gate, "--require-record").stderr)
+    assert command[-2:] == ["--size", "n=1:64"]
+    fake()
+    run(*command, "--trials", "2")
+    assert run(*gate, "--require-record").exit_code == 0

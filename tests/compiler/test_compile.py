@@ -255,8 +255,8 @@ def test_a_damaged_entry_is_built_again(builds, folder, damage):
 def test_records_that_come_during_a_build_are_seen_as_new(monkeypatch, logs):
     kernel = build.kernel
 
-    def slow(workload, target, tuning_logs, *, config):
-        made = kernel(workload, target, False, config=config)
+    def slow(workload, target, tuning_logs, **options):
+        made = kernel(workload, target, False, **options)
         (logs / "some-cpu" / "sessions.json").write_text("[3]\n")
         return made
 

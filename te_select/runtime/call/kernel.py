@@ -159,6 +159,11 @@ class Kernel(abc.ABC):
         """
         return {}
 
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The origin of the config of every level."""
+        return tuple(self._record.at(level).origin for level in self.levels)
+
     def export(self, path: str | os.PathLike[str]) -> Path:
         """Write the shared library and its manifest, atomically.
 
