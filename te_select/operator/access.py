@@ -104,6 +104,9 @@ class AccessPattern:
     def bytes_moved(self, sizes: Mapping[str, int] | None = None) -> int:
         """Bytes moved: every input element read once and every output element written once.
 
+        If cond is one value, a call reads one side: the larger one counts. ``decide.c`` of the
+        runtime counts the same.
+
         Parameters
         ----------
         sizes
@@ -114,7 +117,9 @@ class AccessPattern:
         int
             Bytes.
         """
-        return sum(self._bytes(sizes or {}).values())
+        moved = self._bytes(sizes or {})
+        unread = 0 if moved["c"] > 1 else min(moved["t"], moved["e"])
+        return sum(moved.values()) - unread
 
     def bytes_needed(self, density: float, block: int) -> int:
         """Bytes that a call must move if what cond does not select is not read.

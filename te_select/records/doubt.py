@@ -74,6 +74,14 @@ def unusable(entry: Record) -> str | None:
     return f"it is unsure: {entry.unsure}" if entry.unsure else misfit(entry)
 
 
+def is_line_unsure(line: bytes) -> bool:
+    """Whether a line of a log is an unsure outcome, of which no kernel is made."""
+    try:
+        return bool(json.loads(line)["unsure"])
+    except caught(ValueError, TypeError, KeyError, RecursionError):  # damaged, or it is sure
+        return False
+
+
 def misfit(entry: Record) -> str | None:
     """Why this te_select cannot use a record, or None if it can."""
     import tvm  # noqa: PLC0415 - some ask for a threshold only

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from te_select.errors import ArtifactError, TuningError, caught, suppress
@@ -80,15 +80,17 @@ def check(logs: Path) -> None:
         )
 
 
-def contents(given: Iterable[Path], *, unsure: bool = True) -> list[str | bytes]:
+def contents(
+    given: Iterable[Path], without: Callable[[bytes], bool] = lambda _line: False
+) -> list[str | bytes]:
     """What the logs in some folders say, to make a digest of it; nothing if they are empty.
 
     Parameters
     ----------
     given
         The folders.
-    unsure
-        Whether to take outcomes that are unsure, of which no kernel is made.
+    without
+        Which lines are left out.
 
     Raises
     ------
@@ -100,7 +102,7 @@ def contents(given: Iterable[Path], *, unsure: bool = True) -> list[str | bytes]
         own: list[str | bytes] = []
         for path in sorted(each.joinpath(SESSIONS) for each in folder.iterdir()):
             lines = files.read(path).split(b"\n") if files.is_there(path) else []
-            said = [line for line in lines if line and (unsure or b'"unsure": ' not in line)]
+            said = [line for line in lines if line and not without(line)]
             own += [path.parent.name, *said] if said else []
         found += ["folder", *own] if own else []
     return found

@@ -2,6 +2,8 @@
 
 import json
 import re
+import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -48,24 +50,42 @@ def test_verbs_know_a_made_up_format(toy):
     assert f"--model {toy}" in refused.output
 
 
-def test_help_names_every_format(toy):
-    assert formats.titles().endswith("a oneDNN Graph dump (.json) or a toy (.toy).")
-    assert formats.titles().startswith("An ONNX file, ")
+@pytest.mark.usefixtures("toy")
+def test_titles_name_every_format():
+    assert [each for each in formats.FORMATS if each.title[1:] not in formats.titles()] == []
+    assert formats.titles().endswith(f" or {TOY.title}.")
 
 
-def test_contributing_lists_the_files_of_a_format():
-    """The reader, its record, its operator and rule, its package, and a page."""
+@pytest.mark.parametrize("verb", ["compile", "inspect", "tune", "bench"])
+def test_help_of_a_verb_that_takes_models_names_every_format(verb):
+    shown = run(verb, "--help").output.replace("│", " ")
+    assert formats.titles() in " ".join(shown.split())
+
+
+def test_page_of_models_has_a_row_for_every_format():
+    rows = re.findall(r"^\| [\w ]+ \| `(\.\w+)` \|", (ROOT / "docs/models.md").read_text(), re.M)
+    assert rows == [each.suffix for each in formats.FORMATS]
+
+
+def test_packages_of_readers_are_in_the_extras():
+    """What readers import comes with ``te-select[models]``, as their messages say."""
+    for row in formats.FORMATS:
+        path = ROOT / f"{row.reader.partition(':')[0].replace('.', '/')}.py"
+        files = [path, *path.parent.glob(f"{path.stem}_*.py"), *path.parent.glob("*_graph/*.py")]
+        text = "".join(each.read_text() for each in files)
+        imported = set(re.findall(r"^\s*(?:from|import) (\w+)", text, re.M))
+        for extra in ("models", "test"):
+            brought = [each for each in requires("te-select") if each.endswith(f'"{extra}"')]
+            brought = {re.match(r"\w+", each)[0] for each in brought}
+            assert imported - {*sys.stdlib_module_names, "te_select", "google"} <= brought
+
+
+def test_files_of_the_walk_are_there():
     page = (ROOT / "CONTRIBUTING.md").read_text()
     walk = page.partition("### Add a model format\n")[2].partition("\n### ")[0]
-    changed = re.findall(r"\*\*`([^`]+)`\*\*", walk)
-    assert changed == [
-        "te_select/frontends/NAME.py",
-        "te_select/frontends/formats.py",
-        "te_select/operator/systems.py",
-        "te_select/operator/broadcast.py",
-        "pyproject.toml",
-        "docs/models.md",
-    ]
-    for row in formats.FORMATS:
-        module = row.reader.partition(":")[0]
-        assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
+    places = {row.reader.rpartition(".")[0].replace(".", "/") for row in formats.FORMATS}
+    named = re.findall(r"`([\w/]+\.\w+)`", walk)
+    assert {name.rpartition("/")[0] for name in named if "/NAME." in name} == places
+    named = {name for name in named if "/" in name and "/NAME." not in name}
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+    assert {"te_select/frontends/formats.py", "te_select/operator/systems.py"} <= named

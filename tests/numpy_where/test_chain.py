@@ -159,7 +159,7 @@ def test_out_is_as_it_was_if_a_conversion_raises(late, monkeypatch):
         assert out.tobytes() == before.tobytes(), of_out
 
 
-def test_result_is_made_in_out_only_if_nothing_is_converted_on_the_way(monkeypatch):
+def test_result_is_made_in_out_if_nothing_is_converted_before(monkeypatch):
     """Recorded by where the kernels write."""
     written, conds, plan = [], [np.array([True, False, True])], ("none", None, 3, False, False)
     monkeypatch.setattr(numpy_functions, "extension", mock.Mock(wraps=numpy_functions.extension))

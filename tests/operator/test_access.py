@@ -66,8 +66,9 @@ def test_loops_cover_the_axes_and_bytes_count_every_array_once(workload):
     assert pattern.elements == math.prod(out)
     if pattern.elements:
         sides = (workload.then_shape, workload.else_shape, workload.out_shape)
-        expected = math.prod(workload.cond_shape) + width * sum(map(math.prod, sides))
-        assert pattern.bytes_moved() == expected
+        cond, (then, else_, out) = math.prod(workload.cond_shape), map(math.prod, sides)
+        read = then + else_ if cond > 1 else max(then, else_)
+        assert pattern.bytes_moved() == cond + width * (read + out)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from te_select.backends import build_key
 from te_select.errors import ArtifactError, caught
-from te_select.records import folders
+from te_select.records import doubt, folders
 from te_select.runtime.artifact import cache
 
 WHOLE = "all"
@@ -11,7 +11,8 @@ WHOLE = "all"
 def entry(part: str) -> str:
     """The file name of a part that is built here, for this CPU, by the records that there are."""
     try:
-        records = folders.contents(folders.default_folders(folders.FAMILY), unsure=False)
+        given = folders.default_folders(folders.FAMILY)
+        records = folders.contents(given, without=doubt.is_line_unsure)
     except caught(OSError, ArtifactError):  # a build says what is wrong with them
         records = []
     return cache.name_of(f"where_{part}", build_key.digest(*records))

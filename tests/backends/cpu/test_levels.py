@@ -199,7 +199,7 @@ def called(path, name, arguments):
 _copies = itertools.count()
 
 
-def test_library_of_one_level_serves_whatever_level_is_asked_for(tmp_path, monkeypatch):
+def test_library_of_one_level_serves_whatever_is_asked_for(tmp_path, monkeypatch):
     given = standin(tmp_path, [("only", ())])
     for asked in (None, "", "only", "x86-64-v4", "none", "a" * 200):
         if asked is not None:

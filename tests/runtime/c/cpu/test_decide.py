@@ -1,11 +1,15 @@
 """How calls are run: what the environment may say, and how many tasks a call has."""
 
 import ctypes
+import math
 
 import pytest
+from hypothesis import given
 
 from te_select import Workload
+from te_select.operator.access import access_pattern
 from te_select.runtime.call import loading
+from tests.operator.test_access import workloads
 from tests.support import c_half
 from tests.support.programs import python
 from tests.support.runtime_standin import build
@@ -59,10 +63,27 @@ def test_variable_that_is_wrong_is_refused_at_load_and_by_calls(parallel, variab
         assert "expected a" in at_load
 
 
-def test_threads_have_equal_tasks_of_256_kb_at_most_65536(tmp_path):
+@pytest.fixture(scope="module")
+def half(tmp_path_factory):
     names = "cond_sampling", "cpu_model", "pool", "pool_cores", "processors", "profile", "sysfs"
     files = [f"cpu/{name}.c" for name in names]
-    tasks_for = ctypes.CDLL(str(c_half.build(tmp_path, "decide_test.c", files))).tasks_for
+    folder = tmp_path_factory.mktemp("decide")
+    return ctypes.CDLL(str(c_half.build(folder, "decide_test.c", files)))
+
+
+@given(workloads())
+def test_bytes_of_a_call_are_those_of_its_access_pattern(half, workload):
+    pattern, width = access_pattern(workload), workload.element.width
+    if pattern.elements:
+        sides = workload.then_shape, workload.else_shape, workload.out_shape
+        bytes_of = math.prod(workload.cond_shape), *(width * math.prod(side) for side in sides)
+        counted = half.te_select_count_moved
+        counted.restype = ctypes.c_int64
+        assert counted((ctypes.c_int64 * 4)(*bytes_of)) == pattern.bytes_moved()
+
+
+def test_threads_have_equal_tasks_of_256_kb_at_most_65536(half):
+    tasks_for = half.tasks_for
     tasks_for.restype = ctypes.c_int64
     tasks_for.argtypes = (ctypes.c_int64, ctypes.c_int32)
     task = 1 << 18
