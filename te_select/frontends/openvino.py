@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import BinaryIO
 
-from te_select.errors import ModelError, caught
+from te_select.errors import ModelError
 from te_select.frontends.graphs import in_order, named, words
 from te_select.frontends.openvino_document import Layer, Net, Port, read_document
 from te_select.frontends.status import Site, model_node
@@ -18,7 +18,10 @@ from te_select.frontends.tensors import Dims, Tensor, agree
 from te_select.operator.node import ModelNode
 from te_select.operator.systems import OPS, TYPE_NAMES
 
-_AXIS = ("auto_broadcast.auto_broadcast_axis", "auto_broadcast_axis", "axis")
+_AXIS = "auto_broadcast.auto_broadcast_axis"  # OpenVINO heeds no other spelling
+_MODES = {"explicit": "none"} | {mode: mode for mode in ("none", "numpy", "pdpd")}
+_AXIS_TEXT = re.compile(r"\s*-?\d+\s*", re.ASCII)
+_OPSET = re.compile(r"(opset\d+)?")  # all have the same Select
 _NOT_KNOWN = ("", "dynamic", "undefined", "unspecified")  # element types
 _CHANGES = frozenset(("Assign", "Multinomial", "Parameter", "RandomUniform", "ReadValue"))
 _MOST_DIGITS = 19  # of a dim, which is an int64
@@ -102,7 +105,7 @@ class _Walker:
                 said = port.precision or layer.data.get("element_type", "")
                 dims = self._dims(net, layer, port, inputs)
                 known[layer.id, port.id] = Tensor(_dtype_of(said), dims, constant)
-            if layer.type == "Select" and layer.version in ("", "opset1"):
+            if layer.type == "Select" and _OPSET.fullmatch(layer.version):
                 site = _site(net, layer, path)
                 conditional = net is not self._main
                 site = replace(site, makes_shapes=layer.id in makes_shapes, conditional=conditional)
@@ -176,17 +179,16 @@ def _site(net: Net, layer: Layer, path: str) -> Site:
     if maker == "Parameter":
         maker = "graph input" if path == "net" else "body input"
     maker = "initializer" if maker == "Const" else maker
-    mode = layer.data.get("auto_broadcast", "numpy").lower()
-    if mode not in ("none", "numpy", "pdpd"):
+    said = layer.data.get("auto_broadcast", "numpy")
+    mode = _MODES.get(said.lower())
+    if mode is None:
         raise ModelError(
-            f"Select {place} has auto_broadcast {mode[:40]!r}; expected none, numpy or pdpd"
+            f"Select {place} has auto_broadcast {said[:40]!r}; expected none, numpy or pdpd"
         )
-    said = next((layer.data[name] for name in _AXIS if name in layer.data), "-1")
-    try:
-        axis = int(said) if mode == "pdpd" else -1
-    except caught(ValueError) as error:
-        raise ModelError(f"Select {place} has the axis {said[:40]!r}; expected an int") from error
-    return Site(layer.name, place, "Select-1", maker, OPS["openvino"], mode, axis)
+    axis = layer.data.get(_AXIS, "0") if mode == "pdpd" else "-1"
+    if not _AXIS_TEXT.fullmatch(axis) or len(axis) > _MOST_DIGITS:
+        raise ModelError(f"Select {place} has the axis {axis[:40]!r}; expected an int")
+    return Site(layer.name, place, "Select-1", maker, OPS["openvino"], mode, int(axis))
 
 
 def _dtype_of(spelled: str) -> str | None:

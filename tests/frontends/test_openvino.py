@@ -1,12 +1,15 @@
 """OpenVINO IR: the status, shapes and producer of every Select of a network."""
 
 import sys
+from contextlib import suppress
 
+import numpy as np
 import pytest
 
-from te_select import ToolchainError, Workload
+from te_select import ModelError, ToolchainError, Workload
+from te_select.verify import reference
 from tests.frontends.told import check
-from tests.support.openvino_ir import layer, net, parameter, read, select
+from tests.support.openvino_ir import AXIS, edge, layer, net, parameter, read, select
 
 pytest.importorskip("defusedxml")
 
@@ -87,10 +90,7 @@ READ = {
     "mode numpy": (select("5,4", "1,4", "4", auto_broadcast="numpy"),
         {"workload": Workload.openvino_select((5, 4), (1, 4), (4,))}),
     "mode none": (select("?,4", "?,4", "?,4", auto_broadcast="none"), {"workload": OF_NONE}),
-    "mode pdpd": (select("3", "2,3,4", "3,4", auto_broadcast="pdpd", auto_broadcast_axis="1"),
-        {"workload": PDPD}),
-    "mode pdpd, otherwise written": (
-        select("3", "2,3,4", "3,4", auto_broadcast="pdpd", auto_broadcast__auto_broadcast_axis="1"),
+    "mode pdpd": (select("3", "2,3,4", "3,4", auto_broadcast="pdpd", **{AXIS: "1"}),
         {"workload": PDPD}),
     "open dims": (select("1..8,?", "", ""), {
         "status": "compiled", "cond_shape": ("parameter0_0", "parameter0_1"),
@@ -129,6 +129,44 @@ READ = {
 def test_select_is_read_as_openvino_runs_it(tmp_path, case):
     text, *expected = READ[case]
     check(read(text, tmp_path), *expected)
+
+
+ATTRIBUTES = [
+    {},
+    {"auto_broadcast": "numpy", AXIS: "0"},
+    {AXIS: "0"},
+    *({"auto_broadcast": mode} for mode in ("pdpd", "PDPD", "Numpy", "none", "explicit", "", "x")),
+    *({"auto_broadcast": "pdpd", name: "1"} for name in ("axis", "auto_broadcast_axis")),
+    *(
+        {"auto_broadcast": "pdpd", AXIS: axis}
+        for axis in ("-1", "0", "1", "2", " 1", "01", "-2", "+1", "", "x", "9" * 19)
+    ),
+]
+
+
+@pytest.mark.parametrize("version", ["opset1", "opset8", "opset16", "extension"])
+@pytest.mark.parametrize("then", [(3,), (3, 3), (2, 3, 3)], ids=len)
+@pytest.mark.parametrize("attributes", ATTRIBUTES, ids=str)
+def test_defaults_of_attributes_are_those_of_openvino(tmp_path, attributes, then, version):
+    """What it refuses is no Select of ours either."""
+    openvino = pytest.importorskip("openvino")
+    text = select("3", ",".join(map(str, then)), "3", **attributes)
+    head, _, tail = text.rpartition('version="opset1"')  # that of the Select
+    text = f'{head}version="{version}"{tail}'
+    result = layer(4, "Result", [("FP32", then)])
+    text = text.replace("</layers><edges>", f"{result}</layers><edges>{edge((3, 3), (4, 0))}")
+    operands = np.array([True, False, True]), np.zeros(then, "f4"), np.array([1, 2, 3], "f4")
+    out = [openvino.Tensor(openvino.Type.f32, openvino.Shape([]))]
+    try:
+        made = openvino.Core().read_model(text.encode(), b"")
+        assert made.evaluate(out, [openvino.Tensor(each) for each in operands])
+    except RuntimeError:
+        with suppress(ModelError):
+            assert not read(text, tmp_path)
+        return
+    (node,) = read(text, tmp_path)
+    cond, x, y = reference.placed(node.workload, *operands)
+    np.testing.assert_array_equal(np.where(cond, x, y), out[0].data)
 
 
 def test_missing_package_is_named_with_what_brings_it(tmp_path, monkeypatch):

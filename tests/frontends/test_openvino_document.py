@@ -3,7 +3,7 @@
 import pytest
 
 from tests.frontends.told import check_refused
-from tests.support.openvino_ir import edge, layer, net, parameter, read, select
+from tests.support.openvino_ir import AXIS, edge, layer, net, parameter, read, select
 
 pytest.importorskip("defusedxml")
 
@@ -32,8 +32,8 @@ ODD = [parameter(0, "FP32", "?"), layer(1, "Abs", [("FP32", [-1])], [("FP32", [-
         (net(ODD, [((0, 0), (1, 0))]), "has the dims [-2]"),
         (GOOD.replace('shape="4"', 'shape="4;5"'), "expected a size"),
         (select("4", "5", ""), "do not broadcast"),
-        (select("4", "4", "", auto_broadcast="explicit"), "expected none, numpy or pdpd"),
-        (select("4", "4", "4", auto_broadcast="pdpd", axis="one"), "expected an int"),
+        (select("4", "4", "", auto_broadcast="both"), "expected none, numpy or pdpd"),
+        (select("4", "4", "4", auto_broadcast="pdpd", **{AXIS: "one"}), "expected an int"),
         (select("4", "4", "").replace("BOOL", "FP32").replace("boolean", "f32"), "expected bool"),
         (select("4", "1,4", "4", auto_broadcast="none"), "net#3"),
         (net(CIRCLE, [((0, 1), (1, 0)), ((1, 1), (0, 0))]), "cycle"),

@@ -2,6 +2,8 @@
 
 from te_select import read_model
 
+AXIS = "auto_broadcast__auto_broadcast_axis"  # of a Select in the mode pdpd
+
 
 def port(number, precision, dims):
     inside = "".join(f"<dim>{dim}</dim>" for dim in dims)
