@@ -29,7 +29,9 @@ Timings = Mapping[str, Timing]
 
 def _patterns(elements: int) -> dict[str, te_select.Workload]:
     """Workloads of about so many elements of float32."""
-    flat, by_12, by_16 = (elements,), elements // 12, elements // 16
+    flat = (elements,)
+    by_12 = elements // 12
+    by_16 = elements // 16
     return {
         "contiguous": te_select.Workload(flat, flat, flat),
         "row cond, rows of 48": _rows(elements, 48),

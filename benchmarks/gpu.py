@@ -154,7 +154,8 @@ def run_all(chosen: Sequence[Part], out: Path, seconds: float, missing: str) -> 
 
     If the device is ``missing``, only the part ``environment`` runs.
     """
-    start, total = time.monotonic(), sum(part.share for part in chosen)
+    start = time.monotonic()
+    total = sum(part.share for part in chosen)
     outcomes: list[Outcome] = []
     shares = 0.0
     for part in chosen:

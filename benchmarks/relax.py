@@ -105,8 +105,10 @@ def show(name: str, shapes: tuple[Any, ...], ways: dict[str, Any], rounds: int) 
 
 def contests() -> Iterator[tuple[str, tuple[Any, ...], Any, dict[str, tuple[Any, ...]]]]:
     """Name, shapes, module, and the passes of each way."""
-    early, late = te_select.relax.UseSelect(HERE.tvm), te_select.relax.UseUnfusedSelect(HERE.tvm)
-    legalize, zero = relax.transform.LegalizeOps(), relax.get_pipeline("zero")
+    early = te_select.relax.UseSelect(HERE.tvm)
+    late = te_select.relax.UseUnfusedSelect(HERE.tvm)
+    legalize = relax.transform.LegalizeOps()
+    zero = relax.get_pipeline("zero")
     rule = dlight.ApplyDefaultSchedule(te_select.dlight.Select())
     parallel = dlight.ApplyDefaultSchedule(Parallel())
     for name, shapes in MODELS.items():

@@ -295,7 +295,8 @@ def select(_options: argparse.Namespace) -> None:
         subprocess.run(["cc", *options, "-o", made, source], check=True)
         chain = ctypes.CDLL(str(made)).chain
     for n in (10**4, 10**6, 10**7):
-        conds, out = [rng.random(n) < 1 / CONDS for _ in range(CONDS)], np.empty(n, np.float32)
+        conds = [rng.random(n) < 1 / CONDS for _ in range(CONDS)]
+        out = np.empty(n, np.float32)
         arrays = [rng.random(n, np.float32) for _ in conds]
         for name, choices in ("arrays", arrays), ("numbers", list(np.arange(CONDS, dtype="f4"))):
             numpys, ours = (partial(each, conds, choices) for each in (np.select, te_select.select))
@@ -309,7 +310,8 @@ def others(_options: argparse.Namespace) -> None:
     """Compare masks of bits with one of NumPy, and dask's blocks with its own where."""
     da, polars, pyarrow = map(importlib.import_module, ("dask.array", "polars", "pyarrow"))
     rng = np.random.default_rng(0)
-    x, mask = rng.random(NEIGHBOURS, np.float32), rng.random(NEIGHBOURS) < HALF
+    x = rng.random(NEIGHBOURS, np.float32)
+    mask = rng.random(NEIGHBOURS) < HALF
     masks = {"numpy": mask, "pyarrow": pyarrow.array(mask), "polars": polars.Series(mask)}
     show("masks", {name: _into(where, (each, x, 0.0), x.copy()) for name, each in masks.items()})
     lazy = [da.from_array(each, chunks=NEIGHBOURS // 8) for each in (mask, x, x)]

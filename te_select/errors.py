@@ -149,7 +149,8 @@ def warn(text: str, once: str = "") -> None:
     if once in _warned_of:
         return
     _warned_of.update([once] if once else [])
-    level, frame = 2, sys._getframe(1)
+    level = 2
+    frame = sys._getframe(1)
     while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
         level, frame = level + 1, frame.f_back
     try:
@@ -169,9 +170,11 @@ def broken_torch_explained() -> Iterator[None]:
     except SelectError:
         raise
     except caught(Exception) as error:
-        place, importing = error.__traceback__, False
+        place = error.__traceback__
+        importing = False
         while place is not None:
-            module, code = str(place.tb_frame.f_globals.get("__name__")), place.tb_frame.f_code
+            module = str(place.tb_frame.f_globals.get("__name__"))
+            code = place.tb_frame.f_code
             importing |= module == "tvm_ffi" and code.co_name == "<module>"
             if importing and ("torch" in module or "torch" in str(error)):
                 raise ToolchainError(

@@ -89,7 +89,8 @@ def test_library_is_an_operator_of_pytorch(tmp_path):
 
 def test_c_program_selects_any_shapes_on_threads_of_openmp(tmp_path):
     needs("cc")
-    source, library = EXAMPLES / "c" / "any_shapes.c", where_in_c(tmp_path)
+    source = EXAMPLES / "c" / "any_shapes.c"
+    library = where_in_c(tmp_path)
     for name in ("operand_order.h", "cpu/where_call.h"):
         shutil.copy(c_half.RUNTIME / name, tmp_path)
     shutil.copy(tmp_path / "where_call.h", tmp_path / "where.h")
@@ -116,7 +117,8 @@ def test_cpp_program_runs_a_model_with_our_where(tmp_path):
     text = f'<ir_version: 8, opset_import: ["": 18]> {graph} {{o = Where (mask, x, least)}}'
     onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
     options = [f"-I{there}/include", f"-L{there}/lib", "-lonnxruntime", f"-Wl,-rpath,{there}/lib"]
-    strict, source = ("-std=c++17", "-Wall", "-Wextra", "-Werror"), EXAMPLES / "onnxruntime"
+    strict = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
+    source = EXAMPLES / "onnxruntime"
     run("c++", *strict, source / "masked.cc", *options, "-o", tmp_path / "masked")
     library = where_in_c(tmp_path)
     assert run(tmp_path / "masked", library, tmp_path / "model.onnx") == "1 -1\n"

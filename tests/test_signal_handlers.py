@@ -20,7 +20,9 @@ SOURCES = Path(te_select.__file__).parent
 N = 64
 W = Workload((N,), (N,), (N,))
 EVERY_LINE, SOME_LINES = 1000, 40  # lines of a call; of files there are more
-COND, X, Y = np.arange(N) % 3 == 0, np.arange(N, dtype="f4"), np.ones(N, "f4")
+COND = np.arange(N) % 3 == 0
+X = np.arange(N, dtype="f4")
+Y = np.ones(N, "f4")
 STRIDED = np.zeros(2 * N, "f4")[::2]
 LARGE = np.zeros(40_000, "f4")
 KINDS = (RuntimeError, TypeError, ValueError, OSError, OverflowError, BufferError)
@@ -67,7 +69,9 @@ def interrupted(call, line, kind):
                 signal.raise_signal(signal.SIGALRM)
         return trace
 
-    before, tracer, found = signal.signal(signal.SIGALRM, handle), sys.gettrace(), None
+    before = signal.signal(signal.SIGALRM, handle)
+    tracer = sys.gettrace()
+    found = None
     try:
         sys.settrace(trace)
         call()

@@ -92,7 +92,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _run_round(attack: Done, worker: Worker) -> None:
     """Run the next round of an attack, and report the result."""
-    seed, start = attack.next, time.monotonic()
+    seed = attack.next
+    start = time.monotonic()
     tried, failures = worker.run(seed)
     seconds = time.monotonic() - start
     attack.add(tried, failures, seconds)

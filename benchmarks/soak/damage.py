@@ -28,7 +28,8 @@ from te_select.runtime.artifact.stored import Stored
 _INSPECTED = 8  # one of so many files is inspected, too
 _WAYS_INTO = 8  # of ten edits go deeper, so that deeply nested values are edited as often
 _COND = np.arange(64) % 2 == 0
-_THEN, _ELSE = np.ones(64, np.float32), np.zeros(64, np.float32)
+_THEN = np.ones(64, np.float32)
+_ELSE = np.zeros(64, np.float32)
 _VALUES: list[Any] = [None, True, -1, 2**70, 1.5, "", "x" * 5000, "\0", [], [[]], {}, {"a": 1}]
 
 Judge = Callable[[Any], str]
@@ -40,7 +41,8 @@ def attack(seed: int, found: Found, damages: int = 100) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "mask.so")
         for number in range(damages):
-            library, flip = pair()[number % 2], bool(number % 2)
+            library = pair()[number % 2]
+            flip = bool(number % 2)
             _damage_library(rng, library, path, found)
             _edit_manifest(rng, library, functools.partial(_wrong, mirrored=flip), path, found)
 
@@ -119,7 +121,8 @@ def _edit(rng: random.Random, data: Any) -> None:
     if not places:
         return
     place = rng.choice([each for each in places if each != "sha256"])
-    inner, way = data[place], rng.randrange(10)
+    inner = data[place]
+    way = rng.randrange(10)
     if isinstance(inner, (dict, list)) and inner and way < _WAYS_INTO:
         _edit(rng, inner)
     elif way == 0:

@@ -70,7 +70,8 @@ def workload(rng: np.random.Generator) -> Workload:
         if rule == "none":
             cond = then = else_ = out
         elif rule == "pdpd":
-            then, axis = out, int(rng.integers(-1, len(out) + 1))
+            then = out
+            axis = int(rng.integers(-1, len(out) + 1))
         try:
             return Workload(cond, then, else_, str(rng.choice(list(ELEMENT_TYPES))), rule, axis)
         except SelectError:  # these do not combine under the rule: draw again
@@ -103,7 +104,9 @@ def large(rng: np.random.Generator) -> Workload:
     """A workload of some megabytes, of one of the common patterns."""
     width = int(rng.choice([1, 3, 20, 100, 1021, 4099]))
     rows = (_LARGE + int(rng.integers(1000))) // width
-    full, row, column = (rows, width), (1, width), (rows, 1)
+    full = (rows, width)
+    row = (1, width)
+    column = (rows, 1)
     patterns = ((full, full, full), (column, full, full), (full, full, ()), (full, row, column))
     cond, then, else_ = patterns[int(rng.integers(len(patterns)))]
     dtype = str(rng.choice(["uint8", "float16", "float32"]))

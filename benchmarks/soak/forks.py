@@ -76,7 +76,8 @@ def _call(kernel: te_select.Kernel | te_select.Library) -> None:
     assert isinstance(kernel, te_select.Kernel)
     (n,) = ints(kernel.workload.out_shape)
     cond = np.arange(n) % 3 == 0
-    then, else_ = np.ones(n, np.float32), np.zeros(n, np.float32)
+    then = np.ones(n, np.float32)
+    else_ = np.zeros(n, np.float32)
     if (kernel(cond, then, else_) != cond).any():
         raise AssertionError("a call gave a wrong result")
 

@@ -173,16 +173,19 @@ class _Data:
     def run(self, kernel: SelectKernel, call: _Call) -> str:
         """Call a kernel; returns what is wrong, or an empty string."""
         *frozen, target = self.memory
-        size, start = self.expected.size, call.starts[-1]
+        size = self.expected.size
+        start = call.starts[-1]
         out = _laid_out(
             target.memory[start : start + size], self.out_shape, self.dtype, call.layouts[-1]
         )
         out[...] = (~self.expected).view(self.dtype).reshape(self.out_shape)
         inputs = []
         for i, (name, values) in enumerate(zip(_INPUTS, self.inputs, strict=True)):
-            place, memory = call.starts[i], self.memory[i].memory
+            place = call.starts[i]
+            memory = self.memory[i].memory
             if name == call.shared:
-                place, memory = self._beside(start, values, call.shift), target.memory
+                place = self._beside(start, values, call.shift)
+                memory = target.memory
             region = memory[place : place + values.nbytes]
             array = _laid_out(region, values.shape, values.dtype, call.layouts[i])
             array[...] = values

@@ -36,7 +36,8 @@ class Guarded:
     def stray(self, start: int, size: int) -> int | None:
         """The first changed byte outside ``size`` bytes from ``start``, counted from ``start``."""
         for first, last in ((0, start), (start + size, self.memory.size)):
-            before, now = self._before[first:last], self.memory[first:last]
+            before = self._before[first:last]
+            now = self.memory[first:last]
             if not np.array_equal(before, now):
                 return first + int(np.argmax(before != now)) - start
         return None

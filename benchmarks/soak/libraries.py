@@ -25,7 +25,8 @@ FILES = ["mask.h", "mask.json", "mask.so"]
 """What an export of one of them leaves in a folder."""
 _OTHERS = 12  # more kernels in the second library, so that it is longer
 _COND = np.arange(64) % 3 == 0
-_THEN, _ELSE = np.float32(1) + np.arange(64, dtype="f4"), -np.arange(64, dtype="f4")
+_THEN = np.float32(1) + np.arange(64, dtype="f4")
+_ELSE = -np.arange(64, dtype="f4")
 
 
 @functools.cache

@@ -55,7 +55,8 @@ _NET = (
     f'auto_broadcast="numpy"/><input>{_PORTS}</input><output><port id="3" precision="FP32">'
     f"<dim>-1</dim><dim>5</dim></port></output></layer>{{}}</layers><edges>{_EDGES}</edges>"
 )
-_THEN, _ELSE = _NET.format(""), _NET.format("").replace("Select", "Multiply")
+_THEN = _NET.format("")
+_ELSE = _NET.format("").replace("Select", "Multiply")
 _IF = (
     '<layer id="4" name="if" type="If" version="opset8"><port_map><input external_port_id="0" '
     f'internal_layer_id="0"/></port_map><then_body>{_THEN}</then_body><else_body>{_ELSE}</else_body>'
@@ -109,7 +110,8 @@ def _too_slow(*_: Any) -> None:
 
 def _sources(rng: random.Random) -> dict[str, list[Making]]:
     """Functions that make hostile files, of files of our own and of the corpus, by their suffix."""
-    xml, graphs = [_IR.encode()], [json.dumps(_GRAPH).encode()]
+    xml = [_IR.encode()]
+    graphs = [json.dumps(_GRAPH).encode()]
     if corpus := os.environ.get("TE_SELECT_MODELS"):
         for texts, suffix in ((xml, ".xml"), (graphs, ".json")):
             paths = sorted(Path(corpus).glob(f"*/**/*{suffix}"))

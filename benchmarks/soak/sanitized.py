@@ -86,7 +86,8 @@ def _functions(entry: link.KernelEntry) -> str:
         f"int {name}(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);"
         for name in _exported(entry.workload)
     )
-    plain, given = c_name(entry.workload), "".join(f", sizes[{k}]" for k in names)
+    plain = c_name(entry.workload)
+    given = "".join(f", sizes[{k}]" for k in names)
     return f"""\
 int32_t {entry.versions[0].symbol}(char* c, char* t, char* e, char* o{sizes}, int64_t flags,
     int64_t task, int64_t tasks) {{

@@ -155,7 +155,8 @@ def _calls(seed: int) -> dict[str, Call]:
     wide_out = np.zeros(2 * _ELEMENTS, np.float32)
     ffi = tuple(tvm_ffi.from_dlpack(array) for array in (cond, then, else_, out))
     half = np.float32(0.5)
-    wide, large = else_.astype(np.float64), np.zeros(40_000, np.float32)
+    wide = else_.astype(np.float64)
+    large = np.zeros(40_000, np.float32)
     plain = functools.partial(check, out, want)
     calls: dict[str, Call] = {
         "NumPy arrays": (lambda: kernel(cond, then, else_, out=out), plain),

@@ -64,16 +64,20 @@ def svg(example: Example) -> str:
     """Draw ``cond ? then : else = out``; copies that broadcasting makes are pale."""
     shapes = (example.cond, example.then, example.else_)
     try:
-        found, refused = broadcast(*shapes, example.rule, example.axis), False
+        found = broadcast(*shapes, example.rule, example.axis)
+        refused = False
     except BroadcastError:
-        found, refused = broadcast(*shapes, "multidirectional"), True
+        found = broadcast(*shapes, "multidirectional")
+        refused = True
     rows, columns = (int(dim) for dim in found.out_shape)
     all_axes = (found.cond_axes, found.then_axes, found.else_axes)
     cond, then, else_ = (
         Operand(name, shape, axes)
         for name, shape, axes in zip(("cond", "then", "else"), shapes, all_axes, strict=True)
     )
-    parts, left, step = [], LEFT, columns * CELL + GAP
+    parts = []
+    left = LEFT
+    step = columns * CELL + GAP
     for operand, sign in ((cond, "?"), (then, ":"), (else_, "=")):
         parts.append(_text(left, TOP - 14, f"{operand.name} {format_shape(operand.shape)}"))
         for row, column in product(range(rows), range(columns)):
@@ -91,7 +95,8 @@ def svg(example: Example) -> str:
         for row, column in product(range(rows), range(columns)):
             side = then if cond.value(row, column, columns) == "1" else else_
             parts.append(_cell(left, row, column, side.value(row, column, columns)))
-    width, height = left + columns * CELL + LEFT, TOP + rows * CELL + 16
+    width = left + columns * CELL + LEFT
+    height = TOP + rows * CELL + 16
     title = f"<title>{example.rule}: {' / '.join(map(format_shape, shapes))}</title>"
     return "\n".join(
         [
@@ -107,7 +112,8 @@ def svg(example: Example) -> str:
 
 def _cell(left: int, row: int, column: int, letter: str, more: str = "") -> str:
     colour = {"1": TRUE, "0": FALSE}.get(letter) or (THEN if letter in LETTERS["then"] else ELSE)
-    x, y = left + column * CELL, TOP + row * CELL
+    x = left + column * CELL
+    y = TOP + row * CELL
     return (
         f'<g{more}><rect x="{x}" y="{y}" width="{CELL}" height="{CELL}" fill="{colour}"'
         f' stroke="#39424a"/>{_text(x + CELL // 2 - 4, y + CELL // 2 + 5, letter)}</g>'

@@ -26,7 +26,8 @@ model = onnx.parser.parse_model(
     f'<ir_version: 8, opset_import: ["": 18]> attention ({INPUTS})'
     f" => (float[1,12,n,64] out) <float least = {{-1e9}}> {{{NODES}}}"
 )
-n, rng = 512, np.random.default_rng(0)
+n = 512
+rng = np.random.default_rng(0)
 fed = {"q": (1, 12, n, 64), "k": (1, 12, 64, n), "v": (1, 12, n, 64)}
 feeds = {name: rng.random(shape, np.float32) for name, shape in fed.items()}
 feeds["mask"] = np.tril(np.ones((n, n), bool))[None, None]

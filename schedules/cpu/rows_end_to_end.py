@@ -63,7 +63,8 @@ def _windows(given: Arguments) -> dict[str, Array]:
     An operand that moves only within the row: its last lanes, followed by its first ones. A side
     that does not move within the row, if cond is one value per row: a vector of copies.
     """
-    lanes, moves = given.span.lanes, given.moves
+    lanes = given.span.lanes
+    moves = given.moves
     found = {}
     for name in ("cond", *_SIDES):
         array: Array = getattr(given, name)
@@ -98,7 +99,8 @@ class _Rows:
         Prefetch the row that is so many ahead.
         """
         span, inner = self.given.span, self.given.inner
-        lanes, batch = span.lanes, BATCH_BYTES // span.width
+        lanes = span.lanes
+        batch = BATCH_BYTES // span.width
         here = self.given.from_row(r)
         walk = self._within(here)
 
@@ -158,7 +160,8 @@ class _Rows:
         Without a branch, because cond cannot be predicted. ``moving`` holds the sides that move
         within the row.
         """
-        lanes, moves = here.span.lanes, here.moves
+        lanes = here.span.lanes
+        moves = here.moves
         for name in _SIDES:
             if moves[name] == "o":
                 self.windows[name].store(0, repeated(getattr(here, name).load(0, 1), lanes), lanes)

@@ -70,7 +70,8 @@ def variants(pattern: AccessPattern, config: Config) -> list[Variant]:
     ``""``
         For all other calls.
     """
-    main, found = config, []
+    main = config
+    found = []
     if config.rows and pattern.loops[-1].extent is None:
         main = replace(config, rows=False)
         piece = min(config.piece, NAMED_ROWS) if config.bytes_per_thread else config.piece
@@ -137,7 +138,8 @@ def apply_to(
             sch.parallel(task)
     span = span_of(pattern, config)
     if span.skipping:
-        own, level = isa.of(target), isa.level_of(target)
+        own = isa.of(target)
+        level = isa.level_of(target)
         span = replace(span, reduces=own.reduces, reloads=level.reloads)
     notes.annotate(sch, leaf, span.symbol, pattern, config)
 

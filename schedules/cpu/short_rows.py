@@ -53,7 +53,8 @@ def short_rows(given: Arguments) -> None:
 
 def _column(given: Arguments, name: str) -> Column:
     """What gives the vectors of an operand, by how it moves."""
-    inner, moves = given.span.inner, given.moves[name]
+    inner = given.span.inner
+    moves = given.moves[name]
     if moves == "o":
         return lambda here, row, rows, j: _shuffled(
             [getattr(here, name).load(row, rows)], [(j * rows + k) // inner for k in range(rows)]

@@ -106,7 +106,8 @@ class Array:
         T.evaluate(T.call_extern("void", _PREFETCH, self.address(index)))
 
     def _bytes_of(self, index: Expr, lanes: int) -> Expr:
-        size, first = lanes * self.width, index * self.width
+        size = lanes * self.width
+        first = index * self.width
         return T.ramp(first, 1, size) if size > 1 else first  # a ramp has several lanes
 
 

@@ -11,7 +11,8 @@ from te_select.timing.rounds import Timing
 
 OURS, NAMED = "te-select", "te-select, dims named"
 PROBE = "roof: "
-COPY, SELECT = PROBE + "copy", PROBE + "select"
+COPY = PROBE + "copy"
+SELECT = PROBE + "select"
 
 
 @dataclass(frozen=True)

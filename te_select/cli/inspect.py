@@ -126,7 +126,8 @@ def _of_workload(
     from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
 
     with scratch.folder() as folder:
-        path, one = folder / "kernel.so", resolve(target).name
+        path = folder / "kernel.so"
+        one = resolve(target).name
         made = te_select.export([workload], path, one, logs, config=flags.parse_knobs(config))
         document = _of_library(made)
         document |= _here(made, document["kernels"])
@@ -153,7 +154,9 @@ def _here(path: Path, kernels: list[dict[str, Any]], *, load: bool = True) -> di
     in_effect: Mapping[str, str] = {}
     for entry in kernels if load else ():
         kernel = library[entry["symbol"]]
-        plan, leaf, in_effect = kernel.plan(), _leaf(kernel), kernel.in_effect
+        plan = kernel.plan()
+        leaf = _leaf(kernel)
+        in_effect = kernel.in_effect
         if leaf and "plain run" not in leaf and plan:  # only plain runs leave a side unread
             plan["looks_at_cond"] = False
         entry["here"] = {**plan, "leaf": leaf}

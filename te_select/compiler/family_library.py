@@ -50,7 +50,8 @@ def build_family(
     TargetError
         If the target is no CPU.
     """
-    places, resolved = family.places(names), resolve(target)
+    places = family.places(names)
+    resolved = resolve(target)
     room = scratch.ROOM + len(places) * len(resolved.levels) * scratch.KERNEL_ROOM
     with scratch.folder(room) as folder:
         path = folder / "where.so"
@@ -84,7 +85,8 @@ def schedule_member(
     knobs
         As for `config_of`; None for those of a record of the family, if there is one.
     """
-    origin, why = DEFAULT, ""
+    origin = DEFAULT
+    why = ""
     if knobs is None:
         found = lookup.find(family.typical(workload), level, within=FAMILY)
         knobs = {} if found.config is None else vars(found.config)

@@ -59,7 +59,8 @@ def schedule(
     """
     pattern = access_pattern(workload)
     rules = schedule_of(target.kind)
-    origin, why = DEFAULT, ""
+    origin = DEFAULT
+    why = ""
     if config is not None:
         chosen = _config_from_manifest(config, pattern, rules)
     elif knobs:
@@ -69,7 +70,8 @@ def schedule(
                 "of them: a config by hand uses no records"
             )
         chosen = _config_by_hand(knobs, pattern, rules, target)
-        origin, why = BY_HAND, f"{_listed(knobs)}; the other knobs are those of the default config"
+        origin = BY_HAND
+        why = f"{_listed(knobs)}; the other knobs are those of the default config"
     else:
         found = lookup.find(workload, target, tuning_logs)
         chosen = found.config or rules.default_config(pattern, target.tvm)

@@ -133,14 +133,17 @@ def _only_block(func: tirx.PrimFunc) -> s_tir.SBlock | None:
     """The block of a function that is one nest of loops, each of which is an axis of the block."""
     if not isinstance(func.body, s_tir.SBlockRealize):
         return None
-    root, loops = func.body.block, []
+    root = func.body.block
+    loops = []
     body: Any = root.body
     while isinstance(body, tirx.For) and body.kind == tirx.ForKind.SERIAL:
         loops.append(body)
         body = body.body
     if not isinstance(body, s_tir.SBlockRealize) or any(map(_has_more, (root, body.block))):
         return None
-    values, axes, analyzer = list(body.iter_values), body.block.iter_vars, sym.Analyzer()
+    values = list(body.iter_values)
+    axes = body.block.iter_vars
+    analyzer = sym.Analyzer()
     if any(axis.iter_type != tirx.IterVar.DataPar for axis in axes):
         return None
     if not loops:  # a single element
@@ -173,7 +176,8 @@ def _param(func: tirx.PrimFunc, source: ir.Var) -> int | None:
 
 def _is_filled(out: ir.TensorLoad, loads: Collection[ir.TensorLoad]) -> bool:
     """Whether out is no larger than what the operands broadcast to."""
-    analyzer, whole = sym.Analyzer(), list(out.source.ty.shape)
+    analyzer = sym.Analyzer()
+    whole = list(out.source.ty.shape)
     ranks = [len(load.indices) for load in loads]
     return max(ranks) == len(whole) and all(
         analyzer.can_prove_equal(extent, 1)

@@ -48,7 +48,9 @@ def with_spans(func: tirx.PrimFunc, flags: int) -> tirx.PrimFunc:
 
 def _span(leaf: tirx.For, flags: int) -> tirx.Stmt:
     """The statements that replace a leaf, which is one loop or two around the block."""
-    rows, inner, realize = leaf.loop_var, tirx.IntImm("int64", 1), leaf.body
+    rows = leaf.loop_var
+    inner = tirx.IntImm("int64", 1)
+    realize = leaf.body
     at_start = [rows]
     if isinstance(realize, tirx.For):
         at_start.append(realize.loop_var)

@@ -60,7 +60,8 @@ def named(wishes: Mapping[_Size, str]) -> dict[_Size, str]:
     names: dict[_Size, str] = {}
     taken: set[str] = set()
     for size, wish in sorted(wishes.items(), key=lambda each: not _IDENTIFIER.fullmatch(each[1])):
-        name, count = identifier(wish), 1
+        name = identifier(wish)
+        count = 1
         while name in taken:
             count += 1
             name = identifier(f"{wish}_{count}")

@@ -93,7 +93,8 @@ class _Graph:
 
     def node(self, index: int) -> ModelNode:
         """Make the node of a Select."""
-        op, place = self._ops[index], f"graph#{index}"
+        op = self._ops[index]
+        place = f"graph#{index}"
         if len(op.inputs) != 3 or len(op.outputs) != 1:  # noqa: PLR2004 - cond, then, else
             raise ModelError(
                 f"Select {place} has {len(op.inputs)} inputs and {len(op.outputs)} outputs; "

@@ -93,7 +93,8 @@ def read_document(file: BinaryIO) -> Net:
     ModelError
         If the file is not XML, declares entities or a document type, or is not an IR.
     """
-    handler, parser = _Handler(), defusedxml.sax.make_parser()
+    handler = _Handler()
+    parser = defusedxml.sax.make_parser()
     parser.forbid_dtd = True
     parser.setContentHandler(handler)
     try:

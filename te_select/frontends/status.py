@@ -81,7 +81,8 @@ def model_node(
     out = _out_shape(known, met, site.axis) if len(known) == len(shapes) else None
     names = dict.fromkeys(dim for shape in known for dim in shape if isinstance(dim, str))
     dims = {name: (texts or {}).get(name, name) for name in names}
-    where, maker = (site.name, site.place, site.op), site.cond_producer
+    where = (site.name, site.place, site.op)
+    maker = site.cond_producer
     node = ModelNode(*where, status, None, reason, maker, cond, then, else_, out, dtype, dims)
     return _compiled(node, site) if status == "compiled" else node
 

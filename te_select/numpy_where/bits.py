@@ -46,6 +46,7 @@ def _in_arrow(value: Any) -> Any:
 
 def _unpacked(array: Any) -> Array:
     """The bits of an array of pyarrow, from its offset on."""
-    first, count = array.offset, len(array)
+    first = array.offset
+    count = len(array)
     held = np.frombuffer(array.buffers()[1], np.uint8)[first // 8 : (first + count + 7) // 8]
     return np.unpackbits(held, bitorder="little").view(np.bool_)[first % 8 :][:count]

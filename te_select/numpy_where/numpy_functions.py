@@ -22,7 +22,8 @@ from te_select.runtime.call.extension import extension
 
 BLOCK = 1 << 18  # bytes of the result for each thread; half and twice as many are as fast
 _EXACT = 1 << 53  # NumPy makes a float of an int before it makes a shorter one of that
-_NUMBERS, _BOOL = "biufc", np.dtype(bool)
+_NUMBERS = "biufc"
+_BOOL = np.dtype(bool)
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0, *, out: Any = None) -> Any:

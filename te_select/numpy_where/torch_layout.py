@@ -74,7 +74,8 @@ def _in_c_order(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _compact(shape: Sequence[int], order: Sequence[int]) -> list[int]:
     """The strides of compact memory, whose axes are in this order from the innermost outwards."""
-    made, step = [0] * len(shape), 1
+    made = [0] * len(shape)
+    step = 1
     for axis in order:
         made[axis] = step
         step *= shape[axis]

@@ -193,7 +193,8 @@ def merged(loops: list[Loop]) -> list[Loop]:
     for loop in loops:
         if nest and nest[-1].movers == loop.movers:
             before = nest.pop()
-            axes, dims = (*before.axes, *loop.axes), (*before.dims, *loop.dims)
+            axes = (*before.axes, *loop.axes)
+            dims = (*before.dims, *loop.dims)
             nest.append(Loop(axes, dims, loop.cond, loop.then, loop.else_))
         else:
             nest.append(loop)

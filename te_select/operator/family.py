@@ -116,7 +116,8 @@ def by_name(counts: Sequence[int]) -> dict[str, int]:
 @cache
 def names() -> list[str]:
     """The names of kernels by the C half's numbers; empty if a number has no kernel."""
-    placed, named = places(parts()), kernels()
+    placed = places(parts())
+    named = kernels()
     found = {placed[each]: name for name, each in named.items()}
     return [found.get(place, "") for place in PLACES]
 

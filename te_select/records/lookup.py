@@ -94,7 +94,8 @@ def find(
         roots = [folders.given(logs, "a folder, None or False").joinpath(within)]
         folders.check(roots[0])
     passed = ""
-    place, must = folders.of_target(target.records), logs is not None
+    place = folders.of_target(target.records)
+    must = logs is not None
     entries = [
         (number, entry)
         for number, root in enumerate(roots)
@@ -135,12 +136,14 @@ def _ranked(
     workload: Workload, target: ResolvedTarget, entries: list[tuple[int, Record]], place: str
 ) -> Iterator[tuple[Record, Found]]:
     """The records of a folder that are near, the nearest first."""
-    pattern, schedule = access_pattern(workload), schedule_of(target.kind)
+    pattern = access_pattern(workload)
+    schedule = schedule_of(target.kind)
     elements = access_pattern(representative(workload)).elements or 1
     names = set(workload.dim_names)
     ranked = []
     for root, entry in entries:
-        factor, ranged = origin.ratio(pattern, entry.pattern), bool(entry.sized_names)
+        factor = origin.ratio(pattern, entry.pattern)
+        ranged = bool(entry.sized_names)
         its = doubt.resolved(entry.target)
         if factor is None or factor > NEAR or (ranged and entry.sized_names != names):
             continue

@@ -98,8 +98,11 @@ class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
         there: Mapping[str, str],
     ) -> None:
         super().__init__(mod)
-        self.mod, self.find, self.wanted = mod, find, wanted
-        self.target, self.there = target, there
+        self.mod = mod
+        self.find = find
+        self.wanted = wanted
+        self.target = target
+        self.there = there
         self.names = {str(variable.name_hint) for variable in mod.get_global_vars()}
         self.rows: list[tuple[str, str, str]] = []
         self.workloads: dict[Workload, None] = {}
@@ -109,7 +112,8 @@ class Replacement(PyExprMutator):  # type: ignore[misc]  # TVM is untyped
         """The module with calls of kernels; what was done with each where is in ``rows``."""
         for variable, function in self.mod.functions_items():
             if isinstance(function, relax.Function):
-                self.function, self.number = str(variable.name_hint), 0
+                self.function = str(variable.name_hint)
+                self.number = 0
                 self.builder_.update_func(variable, self.visit_expr(function))
         made = self.builder_.get()
         for unused in _called(self.mod) - _called(made):

@@ -46,7 +46,9 @@ class Space:
         cpus: int | None = None,
         built: Workload | None = None,
     ) -> None:
-        self.workload, self.target, self.cpus = workload, target, cpus
+        self.workload = workload
+        self.target = target
+        self.cpus = cpus
         self.has_names = built is not None
         self.pattern, self._named = access_pattern(workload), access_pattern(built or workload)
         self.schedule = schedule_of(target.kind)

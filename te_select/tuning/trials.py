@@ -137,7 +137,8 @@ class Run:
         If its time differs from an earlier session's, the machine was busy then or is now: that
         session's trials are forgotten.
         """
-        before, trial = self.seconds_of(default), next(self._measure([default]))
+        before = self.seconds_of(default)
+        trial = next(self._measure([default]))
         if trial.seconds is None:
             name = self.task.workload.name
             raise UntunableError(f"{name}: the default config failed: {trial.failure}")

@@ -36,7 +36,8 @@ class Guarded:
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self._shape, self._dtype = shape, dtype
+        self._shape = shape
+        self._dtype = dtype
         self._size = math.prod(shape) * dtype.itemsize
         self._offset = 0
         self.memory = between_protected_pages(self._size + 2 * GUARD)

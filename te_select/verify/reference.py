@@ -120,8 +120,10 @@ def special_bits(dtype: str) -> Array:
         top = 1 << (8 * width - 1)
         return np.array([0, 1, 2, top - 1, top, 2 * top - 1], f"u{width}")
     exponent, fraction = FLOAT_FIELDS[dtype]
-    infinity, sign = ((1 << exponent) - 1) << fraction, 1 << (exponent + fraction)
-    payload, quiet = (1 << fraction) - 1, 1 << (fraction - 1)
+    infinity = ((1 << exponent) - 1) << fraction
+    sign = 1 << (exponent + fraction)
+    payload = (1 << fraction) - 1
+    quiet = 1 << (fraction - 1)
     positive = (0, infinity, infinity | 1, infinity | quiet, infinity | payload, 1, payload)
     patterns = [p | s for p in (*positive, infinity - 1) for s in (0, sign)]
     return np.array(patterns, f"u{(1 + exponent + fraction) // 8}")

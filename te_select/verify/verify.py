@@ -197,7 +197,8 @@ def _run_at_ends(
         operands = Operands(kernel.workload.bind(sizes), seed)
         operands.start(_BOUNDS, seed)
         for end, _ in enumerate(CHECKS[_BOUNDS](operands)):
-            reached[0], reached[1] = k, end
+            reached[0] = k
+            reached[1] = end
             *inputs, out = operands.arrays()
             with suppress(Exception):  # the other checks tell of it
                 kernel(*inputs, out=out)

@@ -44,7 +44,8 @@ def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap(named):
 
 
 def test_calls_of_several_sets_take_turns():
-    seen, made = [], contest()
+    seen = []
+    made = contest()
     calls = [lambda: seen.append(0), lambda: seen.append(1)]
     made.add("peer", lambda: calls, lambda *_: SETS[0].out)
     for _ in range(3):

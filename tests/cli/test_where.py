@@ -79,7 +79,8 @@ def test_info_shows_the_newest_entries_unless_all_are_wanted(tmp_path):
     for i, name in enumerate(names):
         cache.keep(name, b"x" * 1024)
         os.utime(folder / name, (i, i))
-    shown, every = run("cache", "info").stdout, run("cache", "info", "--all").stdout
+    shown = run("cache", "info").stdout
+    every = run("cache", "info", "--all").stdout
     assert names[24] in shown and names[3] not in shown
     assert re.search(r"[56] more; --all lists them", shown)
     assert names[3] in every and "more;" not in every

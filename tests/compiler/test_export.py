@@ -158,7 +158,8 @@ def test_axes_that_lowering_cannot_fuse_are_refused_with_advice(shapes, tmp_path
     for level in ("tir", "llvm", "asm"):
         with pytest.raises(te_select.ArgumentError, match=r"fewer than 2\^31.*reshaping"):
             sources.source(workload, target, None, level)
-    both, refusal = [te_select.Workload((3,), (3,), ()), workload], f"{workload} cannot be compiled"
+    both = [te_select.Workload((3,), (3,), ()), workload]
+    refusal = f"{workload} cannot be compiled"
     for many in (objects.MANY, 1):  # with 1, other processes compile
         monkeypatch.setattr(objects, "MANY", many)
         with pytest.raises(te_select.ArgumentError, match=re.escape(refusal)):

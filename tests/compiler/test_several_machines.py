@@ -113,7 +113,8 @@ def test_load_takes_the_library_of_this_machine(path):
     assert library.path.name == f"mask.{MACHINE}.so"
     kernel = library[WORKLOADS[0].name]
     assert kernel.levels == tuple(LEVELS.split(","))
-    cond, then = np.arange(9) % 2 == 0, np.arange(9, dtype="f4")
+    cond = np.arange(9) % 2 == 0
+    then = np.arange(9, dtype="f4")
     assert (kernel(cond, then, np.float32(-1)) == np.where(cond, then, np.float32(-1))).all()
 
 

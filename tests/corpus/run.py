@@ -102,7 +102,8 @@ def _difference(run, workload, given, out):
     """Compare with NumPy, and with the case's own values if it has any."""
     if out.shape != workload.out_shape or out.dtype != given[1].dtype:
         return f"out is {out.dtype} {out.shape}, expected {given[1].dtype} {workload.out_shape}"
-    values, views = literal(run.case, "out", workload.dtype), placed(workload, *given)
+    values = literal(run.case, "out", workload.dtype)
+    views = placed(workload, *given)
     found = first_difference(out, *views) or first_difference(te_select.where(*views), *views)
     if found or values is None:
         return found

@@ -74,7 +74,9 @@ def damaged_graph(data, rng):
 def damage_all(source):
     """Read many damaged copies of a file, in a process of its own."""
     path = Path(source)
-    target, data, rng = path.with_name("damaged.onnx"), path.read_bytes(), random.Random(0)
+    target = path.with_name("damaged.onnx")
+    data = path.read_bytes()
+    rng = random.Random(0)
     for _ in range(150):
         harm = damaged_graph if rng.random() < 0.6 else damaged
         target.write_bytes(harm(data, rng))

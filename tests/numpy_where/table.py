@@ -9,11 +9,14 @@ from tests.support.neighbours import ByMethod, OfItsOwnRule
 
 SEEDS = pytest.mark.parametrize("seed", range(8))
 EACH = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600")) // 8  # random calls of a seed
-COND, LARGE = np.array([True, False]), np.ones(20_000, bool)
+COND = np.array([True, False])
+LARGE = np.ones(20_000, bool)
 F4, F2, I1, U1 = (np.ones(2, each) for each in ("f4", "f2", "i1", "u1"))
 DATES, SPANS, MILLIS = (np.ones(2, each) for each in ("M8[s]", "m8[s]", "M8[ms]"))
 SIGNALLING = np.array([0x7FA00001, 0xFFA00002], np.uint32).view("f4")
-GRID, TURNED, FLAGS = np.zeros((5, 7)), np.zeros((7, 5)).T, np.zeros((5, 7), bool)
+GRID = np.zeros((5, 7))
+TURNED = np.zeros((7, 5)).T
+FLAGS = np.zeros((5, 7), bool)
 ODD = np.array([1, "a"], object)
 REAL = np.random.default_rng(0).random((64, 96), np.float32)
 MASK = REAL > 0.5

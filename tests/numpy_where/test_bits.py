@@ -38,8 +38,11 @@ def test_every_slice_is_what_numpy_makes_of_it(make, size):
 
 
 def test_calls_take_them(make):
-    values, x = np.random.default_rng(0).random((2, 900)) < 0.5, np.arange(900.0)
-    column, expected, out = make(values[0]), np.where(values[0], x, 3.0), np.empty(900)
+    values = np.random.default_rng(0).random((2, 900)) < 0.5
+    x = np.arange(900.0)
+    column = make(values[0])
+    expected = np.where(values[0], x, 3.0)
+    out = np.empty(900)
     found = te_select.where(column, x, 3.0)
     assert difference((found, []), (expected, [])) is None
     assert te_select.where(column, x, 3.0, out=out) is out and (out == expected).all()
@@ -67,5 +70,6 @@ def test_other_columns_and_values_are_left():
 
 def test_polars_goes_without_pyarrow(monkeypatch):
     monkeypatch.setattr(polars.Series, "to_arrow", lambda _: importlib.import_module("absent"))
-    column, x = polars.Series([True, False, True]), np.arange(3.0)
+    column = polars.Series([True, False, True])
+    x = np.arange(3.0)
     assert te_select.where(column, x, 9.0).tolist() == [0, 9, 2]

@@ -19,7 +19,8 @@ where = te_select.where
 
 def check(given, **options):
     """The outcome is NumPy's; how many of the calls kernels served."""
-    expected, calls = outcome(np.where, given), where.stats().calls
+    expected = outcome(np.where, given)
+    calls = where.stats().calls
     found = outcome(lambda *args: where(*args, **options), given)
     assert difference(found, expected) is None, given
     return where.stats().calls - calls
@@ -36,7 +37,8 @@ def test_random_calls_are_those_of_numpy(seed):
 @pytest.mark.parametrize("name", CALLS)
 def test_call_that_kernels_serve_is_numpys_and_explained(name):
     given = CALLS[name]
-    before, found = where.stats(), where.explain(*given)
+    before = where.stats()
+    found = where.explain(*given)
     assert where.stats() == before
     assert check(given) == 1
     after = where.stats()
@@ -56,7 +58,8 @@ def test_call_that_is_left_is_numpys_for_the_reason_explained(name):
         found = where.explain(*given)
         assert (found.left, found.kernel) == (reason, "")
         assert str(found).startswith(f"left: {reason}")
-    before, (result, warned) = where.stats(), outcome(where, given)
+    before = where.stats()
+    result, warned = outcome(where, given)
     grown = {key: n - before.left.get(key, 0) for key, n in where.stats().left.items()}
     assert {key: n for key, n in grown.items() if n} == {reason: 1}
     expected = outcome(np.where, given)
@@ -121,7 +124,8 @@ def test_the_attribute_calls_as_the_object_does():
 
 @pytest.mark.parametrize("shape", [(153_600,), (150, 1024), (8, 20_000)])
 def test_call_that_is_done_in_pieces_counts_once(shape):
-    x, y = np.ones(shape, "f4"), np.zeros(shape[-1:])
+    x = np.ones(shape, "f4")
+    y = np.zeros(shape[-1:])
     before = where.stats()
     where(np.ones(shape, bool), x, y)
     where(np.ones((shape[0], 1), bool) if len(shape) > 1 else True, x, y)
@@ -178,7 +182,8 @@ def test_stats_name_the_kernel_of_a_call(cond, x, y, name):
 
 
 def test_stats_leave_out_calls_that_no_one_kernel_serves():
-    x, numbers = np.ones((300, 70), "f4"), np.broadcast_to(np.float32(2), (300, 70))
+    x = np.ones((300, 70), "f4")
+    numbers = np.broadcast_to(np.float32(2), (300, 70))
     before = where.stats()
     for given, name in (
         ((np.ones((70, 300), bool).T, x, x), "tiles"),

@@ -18,7 +18,8 @@ select = te_select.select
 
 def random_select(rng, most=20_000):
     """The arguments of a call: condlist, choicelist and default."""
-    shape, count = calls.random_shape(rng, most), int(rng.integers(1, 6))
+    shape = calls.random_shape(rng, most)
+    count = int(rng.integers(1, 6))
     conds = [calls.random_mask(rng, shape, odd=0.02) for _ in range(count)]
     number = np.dtype(str(rng.choice(["f2", "f4", "f8", "i4", "u1", "c8"])))
     dtype = number if rng.random() < 0.6 else calls.random_dtype(rng)
@@ -56,7 +57,8 @@ def check_out(rng, given, expected):
 
 def test_kernels_serve_numbers_arrays_and_several_types(monkeypatch):
     rng = np.random.default_rng(0)
-    x, small = rng.random((300, 70), np.float32), rng.integers(0, 99, (300, 70), np.int8)
+    x = rng.random((300, 70), np.float32)
+    small = rng.integers(0, 99, (300, 70), np.int8)
     conds = [x < 0.2, x[:1] < 0.4, ByMethod(x > 0.9)]
     for given in (
         (conds, [x, x + 1, x + 2], 0),
@@ -82,7 +84,8 @@ def test_contiguous_arrays_are_one_call_of_c(dtype, elements, monkeypatch):
     monkeypatch.setattr(numpy_functions, "_in_place", None)
     for choices in (sides, [sides[0], 5, sides[1][:1]], [1, 2, sides[2]]):
         for default in (7, sides[1]):
-            before, expected = te_select.where.stats(), np.select(conds, choices, default)
+            before = te_select.where.stats()
+            expected = np.select(conds, choices, default)
             assert difference((select(conds, choices, default), []), (expected, [])) is None
             now = te_select.where.stats()
             assert (now.calls - before.calls, now.elements - before.elements) == (3, 3 * elements)
@@ -113,7 +116,8 @@ def test_value_that_does_not_fit_is_numpys_if_it_is_selected(value):
 def test_out_that_is_read_is_as_if_copied(place, shift, monkeypatch):
     monkeypatch.setattr(numpy_functions, "BLOCK", 64)
     rng = np.random.default_rng(place)
-    memory, sides = rng.random(1000), list(rng.random((4, 900)))
+    memory = rng.random(1000)
+    sides = list(rng.random((4, 900)))
     conds = [rng.random(900) < 0.3 for _ in range(3)]
     sides[place], out = memory[50:950], memory[shift : shift + 900]
     expected = np.select(conds, sides[:3], sides[3])
@@ -126,7 +130,8 @@ def test_operands_are_converted_once_and_their_rules_decide():
         conds, *choices = random_select(np.random.default_rng(seed), 300)
         held = [ByMethod(np.asarray(each)) for each in (*conds, *choices[0], choices[1])]
         given = held[: len(conds)], held[len(conds) : -1], held[-1]
-        expected, before = outcome(np.select, given), conversions(held)
+        expected = outcome(np.select, given)
+        before = conversions(held)
         assert difference(outcome(select, given), expected) is None
         assert conversions(held) == [2 * count for count in before]
     assert select([OfItsOwnRule()], [1.0])[0] is np.select
@@ -134,7 +139,8 @@ def test_operands_are_converted_once_and_their_rules_decide():
 
 
 def test_ints_that_round_twice_are_rounded_as_numpy_does():
-    x, conds = np.zeros(4, "f4"), [np.array([True, False] * 2)]
+    x = np.zeros(4, "f4")
+    conds = [np.array([True, False] * 2)]
     for number in ROUNDED_TWICE:
         for given in ((conds, [number], x), (conds, [x], number), (conds, [number], 0.5)):
             assert difference(outcome(select, given), outcome(np.select, given)) is None
@@ -153,7 +159,8 @@ def test_out_is_as_it_was_if_a_conversion_raises(late, monkeypatch):
     for of_out in ("default", "choice", "neither"):
         out = np.arange(900.0)
         sides = [choice, out if of_out == "choice" else np.ones(900)]
-        default, before = out if of_out == "default" else 5.0, out.copy()
+        default = out if of_out == "default" else 5.0
+        before = out.copy()
         with np.errstate(invalid="raise"), pytest.raises(FloatingPointError):
             select(conds, sides, default, out=out)
         assert out.tobytes() == before.tobytes(), of_out
@@ -161,7 +168,9 @@ def test_out_is_as_it_was_if_a_conversion_raises(late, monkeypatch):
 
 def test_result_is_made_in_out_if_nothing_is_converted_before(monkeypatch):
     """Recorded by where the kernels write."""
-    written, conds, plan = [], [np.array([True, False, True])], ("none", None, 3, False, False)
+    written = []
+    conds = [np.array([True, False, True])]
+    plan = ("none", None, 3, False, False)
     monkeypatch.setattr(numpy_functions, "extension", mock.Mock(wraps=numpy_functions.extension))
     monkeypatch.setattr(numpy_functions.extension, "plan", lambda *_: plan)
 

@@ -20,10 +20,8 @@ def test_exchange_api_of_another_version_is_not_used():
     """A later major version may have other members."""
     table = ctypes.create_string_buffer(struct.pack("<II7Q", 2, 0, *[0] * 7))
     new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = (
-        ctypes.py_object,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
-    )
+    new.restype = ctypes.py_object
+    new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     capsule = new(ctypes.addressof(table), b"dlpack_exchange_api", None)
     kind = type("Tensor", (), {"__dlpack_c_exchange_api__": capsule})
     with pytest.raises(ValueError, match="DLPack's exchange API is of version 2"):

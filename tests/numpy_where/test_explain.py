@@ -8,7 +8,8 @@ from tests.numpy_where.table import MASK, REAL
 from tests.support.programs import python
 from tests.support.where_calls import path_of_python
 
-where, explain = te_select.where, te_select.where.explain
+where = te_select.where
+explain = te_select.where.explain
 
 
 def test_arrays_of_two_types_are_converted_in_pieces():

@@ -59,7 +59,8 @@ def test_kernels_serve_arrays_of_one_type(dtype, monkeypatch):
     x, y = (calls.filled(rng, (30, 50), np.dtype(dtype)) for _ in range(2))
     mask = calls.filled(rng, (30, 50), np.dtype(bool))
     for values in (y, y.reshape(-1), y[0, :6].copy(), y[:1, 0]):
-        expected, written = np.where(mask, np.resize(values, x.shape), x), x.copy()
+        expected = np.where(mask, np.resize(values, x.shape), x)
+        written = x.copy()
         te_select.putmask(written, mask, values)
         assert written.tobytes() == expected.tobytes()
     written = x.copy()
@@ -77,7 +78,8 @@ def test_ints_up_to_2_53_are_selected_by_kernels(sign, dtype):
     """A kernel rounds an int once; up to there both ways are one."""
     for function, put in (("copyto", copied), ("putmask", te_select.putmask)):
         for number, calls_of_kernels in ((2**53, 1), (2**53 + 1, 0)):
-            dst, before = np.zeros(3, dtype), te_select.where.stats().calls
+            dst = np.zeros(3, dtype)
+            before = te_select.where.stats().calls
             put(dst, np.array([True, False, True]), sign * number)
             assert te_select.where.stats().calls - before == calls_of_kernels, function
             assert dst.tolist() == [np.array(sign * number).astype(dtype), 0, dst[0]]

@@ -24,7 +24,8 @@ def test_random_calls_are_those_of_numpy(seed):
     for number in range(EACH // 2):
         rng = np.random.default_rng([4, seed, number])
         given = [as_neighbour(rng, each) for each in random_call(rng, 9000)]
-        expected, converted = outcome(np.where, given), conversions(given)
+        expected = outcome(np.where, given)
+        converted = conversions(given)
         found = difference(outcome(where, given), expected)
         assert found is None, f"{seed}, {number}: {found}"
         assert conversions(given) == [2 * count for count in converted]
@@ -55,7 +56,8 @@ def test_kernels_serve_each_kind(kind):
 
 
 def test_rule_of_an_operand_decides_before_conversions():
-    counted, own = ByMethod(np.ones(3)), OfItsOwnRule()
+    counted = ByMethod(np.ones(3))
+    own = OfItsOwnRule()
     left = te_select.where.stats().left.get("kind of operand", 0)
     for given in ((counted, own, 1.0), (own, counted, 1.0), (True, counted, own)):
         function, args, options = where(*given)
@@ -71,7 +73,8 @@ def test_rule_of_out_decides_how_it_is_written():
             asked.append(function)
             return super().__array_function__(function, types, args, kwargs)
 
-    asked, out = [], np.zeros(3).view(Own)
+    asked = []
+    out = np.zeros(3).view(Own)
     assert where(np.ones(3, bool), np.ones(3), 2.0, out=out) is out
     assert asked == [np.copyto] and out.tolist() == [1, 1, 1]
 

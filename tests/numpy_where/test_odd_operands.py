@@ -18,7 +18,8 @@ def same(given, within=lambda function: function):
 def test_signalling_nan_is_converted_without_a_word():
     size = 100_000
     signalling = np.full(size, 0x7F800001, np.uint32).view("f4")
-    ones, zeros = np.ones(size, "u4"), np.zeros(size, "i1")
+    ones = np.ones(size, "u4")
+    zeros = np.zeros(size, "i1")
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         for given in ((signalling, ones, zeros), (ones > 0, signalling, ones)):
@@ -27,7 +28,8 @@ def test_signalling_nan_is_converted_without_a_word():
 
 @pytest.mark.parametrize("raised", ["invalid", "over", "under"])
 def test_conversion_errors_are_raised_only_as_numpy_does(raised):
-    signalling, cond = np.array([0x7FA00000], np.uint32).view("f4"), np.array([True])
+    signalling = np.array([0x7FA00000], np.uint32).view("f4")
+    cond = np.array([True])
     floats, several = np.ones(2, "f4"), np.ones(3, "f4")
     calls = [
         (signalling, 1, 2),

@@ -25,7 +25,8 @@ def check(found, expected):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_random_calls_are_those_of_dask(seed):
     rng = np.random.default_rng(seed)
-    shape, dtype = random_shape(rng, 2000), np.dtype(str(rng.choice(["f4", "i8", "u1", "c8"])))
+    shape = random_shape(rng, 2000)
+    dtype = np.dtype(str(rng.choice(["f4", "i8", "u1", "c8"])))
     given = [random_mask(rng, shape, odd=0), *random_sides(rng, shape, dtype)]
     for place in set(rng.integers(0, 3, 2).tolist()):
         held = np.asarray(given[place])
@@ -40,7 +41,9 @@ def test_random_calls_are_those_of_dask(seed):
 
 def test_kernels_select_blocks_when_they_are_computed(monkeypatch):
     x = da.random.default_rng(0).random((400, 300), chunks=(100, 150))
-    before, found, expected = where.stats(), where(x > 0.5, x, 0.0), da.where(x > 0.5, x, 0.0)
+    before = where.stats()
+    found = where(x > 0.5, x, 0.0)
+    expected = da.where(x > 0.5, x, 0.0)
     assert where.stats().elements - before.elements < 10  # of samples, for the type
     check(found, expected)
     assert where.stats().elements - before.elements >= x.size
@@ -50,7 +53,8 @@ def test_kernels_select_blocks_when_they_are_computed(monkeypatch):
 
 @pytest.mark.parametrize("numpys", [np.where, where])
 def test_other_calls_are_those_of_dask_and_numpy(numpys, monkeypatch):
-    x, own = da.arange(10, chunks=3), OfItsOwnRule()
+    x = da.arange(10, chunks=3)
+    own = OfItsOwnRule()
     monkeypatch.setattr(np, "where", numpys)
     assert where(x > 6)[0].compute().tolist() == [7, 8, 9]
     check(where(True, x, 2.5), da.where(True, x, 2.5))

@@ -26,7 +26,8 @@ def test_call_with_one_jax_array_goes_to_jax_as_it_is(place, monkeypatch):
 @pytest.mark.parametrize("dtype", [object, "U1", "M8[s]", "V4", jnp.bfloat16])
 def test_type_of_cond_hides_no_jax_array(dtype, monkeypatch):
     monkeypatch.setattr(jnp, "where", lambda *args: "by JAX")
-    cond, where = np.zeros(3, dtype), te_select.where
+    cond = np.zeros(3, dtype)
+    where = te_select.where
     assert where(cond, jnp.ones(3), 2.5) == where(cond, 2.5, jnp.ones(3)) == "by JAX"
 
 

@@ -33,8 +33,11 @@ def test_out_is_written_as_if_from_copies(door, case):
 @pytest.mark.parametrize("kind", [np.ndarray, np.memmap])
 def test_operands_of_two_types_are_selected_in_out(kind, monkeypatch):
     """If that shares no memory with them."""
-    cond, x, memory = np.arange(40_000) % 2 == 0, np.arange(40_000), np.arange(120_000.0)
-    y, copied = memory[:40_000], mock.Mock(wraps=numpy_rules._into)
+    cond = np.arange(40_000) % 2 == 0
+    x = np.arange(40_000)
+    memory = np.arange(120_000.0)
+    y = memory[:40_000]
+    copied = mock.Mock(wraps=numpy_rules._into)
     monkeypatch.setattr(numpy_rules, "_into", copied)
     outs = memory[40_000::2], memory[20_000:60_000], y
     for number, out in enumerate(each.view(kind) for each in outs):
@@ -47,7 +50,8 @@ def test_operands_of_two_types_are_selected_in_out(kind, monkeypatch):
 @pytest.mark.parametrize(("out", "error", "said"), REFUSED)
 @pytest.mark.parametrize("function", [where, where.explain, te_select.select])
 def test_out_of_another_kind_shape_or_type_is_refused(function, out, error, said):
-    x, y = np.ones(2), 2.0
+    x = np.ones(2)
+    y = 2.0
     given = ([COND], [x], y) if function is te_select.select else (COND, x, y)
     with pytest.raises(error, match=said):
         function(*given, out=out)

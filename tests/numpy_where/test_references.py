@@ -64,7 +64,8 @@ def test_call_keeps_nothing(name):
             called(given, options)
         for _ in range(3):  # what earlier tests have left may be freed meanwhile
             gc.collect()
-            before, blocks = counts(*given, *options.values()), sys.getallocatedblocks()
+            before = counts(*given, *options.values())
+            blocks = sys.getallocatedblocks()
             for _ in range(REPEATS):
                 called(given, options)
             gc.collect()
@@ -78,18 +79,21 @@ def test_call_keeps_nothing(name):
 @pytest.mark.parametrize("kind", ["common", "left to torch", "refused"])
 def test_call_with_tensors_keeps_nothing(kind):
     torch = pytest.importorskip("torch")
-    cond, x = torch.tensor([True, False]), torch.ones(2)
+    cond = torch.tensor([True, False])
+    x = torch.ones(2)
     given = {
         "common": (cond, x, x),
         "left to torch": (cond, x.int(), x),
         "refused": (cond, x, torch.ones(3)),
     }[kind]
     for _ in range(2):
-        before, blocks = [sys.getrefcount(each) for each in given], sys.getallocatedblocks()
+        before = [sys.getrefcount(each) for each in given]
+        blocks = sys.getallocatedblocks()
         for _ in range(REPEATS):
             try:
                 te_select.where(*given)
             except RuntimeError:
                 continue
-        after, more = [sys.getrefcount(each) for each in given], sys.getallocatedblocks() - blocks
+        after = [sys.getrefcount(each) for each in given]
+        more = sys.getallocatedblocks() - blocks
     assert after == before and abs(more) < REPEATS // 5

@@ -43,7 +43,8 @@ def test_strides_of_any_inputs_are_those_of_torch(extents):
                 made = made.contiguous(memory_format=torch.channels_last)
             return with_odd_strides(draw, made)
 
-        x, y = part(torch.float32), draw.choice((part(torch.float32), 2.5, torch.tensor(2.5)))
+        x = part(torch.float32)
+        y = draw.choice((part(torch.float32), 2.5, torch.tensor(2.5)))
         for given in ((part(torch.bool), x, y), (part(torch.bool), y, x)):
             expected = torch.where(*given).stride()
             # Which path a call takes depends on the calls before.

@@ -41,7 +41,8 @@ def check(function, *given):
 
 
 def test_opcheck():
-    cond, (x, y) = torch.rand(3, 4) > 0.5, (torch.randn(n, dtype=torch.double) for n in ((3, 4), 4))
+    cond = torch.rand(3, 4) > 0.5
+    x, y = (torch.randn(n, dtype=torch.double) for n in ((3, 4), 4))
     needs_grad = cond, x.requires_grad_(), y.requires_grad_()
     torch.library.opcheck(OPERATOR.default, needs_grad)
     torch.library.opcheck(OPERATOR.default, (cond, x.detach(), y.detach().float()))
@@ -59,8 +60,10 @@ def test_the_type_of_a_number_beside_a_tensor(default, request):
 
 
 Z = torch.randn(6, dtype=torch.cfloat)
-SIX, NEEDS_GRAD = torch.arange(6) % 2 > 0, torch.ones(2, dtype=torch.double, requires_grad=True)
-SQUARE, ONES = torch.ones(2, 2), torch.ones(2, 2) > 0
+SIX = torch.arange(6) % 2 > 0
+NEEDS_GRAD = torch.ones(2, dtype=torch.double, requires_grad=True)
+SQUARE = torch.ones(2, 2)
+ONES = torch.ones(2, 2) > 0
 ODD = {
     "conj": (SIX, Z.conj(), Z.conj()),
     "imag of conj": (SIX, Z.conj().imag, Z.conj().imag),

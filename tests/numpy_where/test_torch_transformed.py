@@ -12,7 +12,9 @@ from te_select.torch import where  # noqa: E402
 
 OPERATOR = torch.ops.te_select.where
 OUT = OPERATOR.out
-COND, ONES, ZEROS = torch.tensor([True, False]), torch.ones(2), torch.zeros(2)
+COND = torch.tensor([True, False])
+ONES = torch.ones(2)
+ZEROS = torch.zeros(2)
 X = torch.tensor([2.0, 3.0])
 FUNCTIONS = pytest.mark.parametrize("function", [where, te_select.where])
 
@@ -138,7 +140,8 @@ def test_vmap_along_any_axis_is_torchs(function):
 
 @FUNCTIONS
 def test_gradients(function):
-    cond, check = torch.rand(3, 4) > 0.5, torch.autograd.gradcheck
+    cond = torch.rand(3, 4) > 0.5
+    check = torch.autograd.gradcheck
     x, y = (torch.randn(n, dtype=torch.double, requires_grad=True) for n in ((3, 4), 4))
     assert check(lambda x, y: function(cond, x, y), (x, y), check_forward_ad=True)
     assert check(lambda x, y: function(cond, x, y), (x, y), check_batched_grad=True)

@@ -67,7 +67,8 @@ def fenced(array, end):
 @pytest.mark.parametrize("end", [0, 1])
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "c16", "S3"])
 def test_no_byte_beside_the_operands_is_touched(dtype, end):
-    rng, calls = np.random.default_rng(0), where.stats().calls
+    rng = np.random.default_rng(0)
+    calls = where.stats().calls
     for cond, x, y in SHAPES:
         given = rng.random(cond) < 0.5, bits(rng, x, dtype), bits(rng, y, dtype)
         for step in (1, -1):

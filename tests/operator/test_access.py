@@ -58,7 +58,8 @@ def test_linear_loops_reach_the_elements_that_numpy_reaches(workload):
 
 @given(workloads())
 def test_loops_cover_the_axes_and_bytes_count_every_array_once(workload):
-    pattern, width = access_pattern(workload), workload.element.width
+    pattern = access_pattern(workload)
+    width = workload.element.width
     covered = [axis for loop in pattern.loops for axis in loop.axes]
     out = carried_shapes(workload)[-1]
     assert covered == [axis for axis, dim in enumerate(out) if dim != 1]

@@ -168,7 +168,8 @@ def test_pdpd_axis_minus_one_is_resolved_for_each_input():
     assert broadcast((), (2, 3, 4, 5), (4, 1), "pdpd").else_axes == (2, None)
 
 
-NO_AXIS, NO_DIM = (True, np.True_, 1.0, "1", None, 65, -65), (-1, 1.0, 2.5, None, True, np.True_)
+NO_AXIS = (True, np.True_, 1.0, "1", None, 65, -65)
+NO_DIM = (-1, 1.0, 2.5, None, True, np.True_)
 REFUSED = [
     *((parse_axis, (axis,), "is not -1 or an axis of then") for axis in NO_AXIS),
     *((broadcast, ((2,), (2,), (2,), rule, 0), "has no axis") for rule in ("none", *BOTH)),

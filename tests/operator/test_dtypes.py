@@ -17,7 +17,8 @@ def numpy_dtype(name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_type_is_that_of_numpy_and_of_dlpack(name):
-    found, numpys = ELEMENT_TYPES[name], numpy_dtype(name)
+    found = ELEMENT_TYPES[name]
+    numpys = numpy_dtype(name)
     assert (found.width, found.bits) == (numpys.itemsize, 8 * numpys.itemsize)
     assert element_type(name) is element_type(numpys) is element_type(numpys.type) is found
     assert from_dlpack_code(found.code, found.bits, 1) is found

@@ -116,7 +116,8 @@ def test_onednn_takes_its_three_types(name):
     assert Workload.onednn_select((3,), (3,), (3,), name).dtype == name
 
 
-NAMED, THREE = Workload(("n",), ("m", "n"), ()), ((3,), (3,), (3,))
+NAMED = Workload(("n",), ("m", "n"), ())
+THREE = ((3,), (3,), (3,))
 JSON = Workload(*THREE).to_json()
 NO_SHAPES = [{2, 3}, {2: 3}, "23", 3, None, [True], [-1], [2.0], ["a b"], [2**56, 2], [10**5000]]
 NO_RULES = [([], -1), ({}, -1), (None, -1), ("pdpd", 10**5000), ("pdpd", 1.0)]

@@ -86,9 +86,11 @@ def test_file_without_a_usable_line_is_no_log(tmp_path, entries, data):
 def test_file_that_was_rewritten_is_read_again(tmp_path, entries, how):
     """As many bytes, and in the one case as old."""
     store.put(tmp_path, entries)
-    before, path = log.read(tmp_path), tmp_path / SESSIONS
+    before = log.read(tmp_path)
+    path = tmp_path / SESSIONS
     first, *rest = path.read_text().splitlines()
-    text, stamp = "\n".join([" " * len(first), *rest]) + "\n", path.stat()
+    text = "\n".join([" " * len(first), *rest]) + "\n"
+    stamp = path.stat()
     if how == "in place":
         path.write_text(text)
         os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns + 1))

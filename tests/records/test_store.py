@@ -232,7 +232,8 @@ def test_drop_of_nothing_writes_no_file(tmp_path, flats):
 @pytest.mark.parametrize("target", [V4, resolve("cuda:sm_90")], ids=lambda target: target.kind)
 @pytest.mark.parametrize("workload", [FEW, flat(4099, "complex128"), ROWS, BIG], ids=str)
 def test_record_rebuilds_exactly_the_function_that_was_measured(workload, target, tmp_path):
-    rules, configs = schedule_of(target.kind), Space(workload, target).configs
+    rules = schedule_of(target.kind)
+    configs = Space(workload, target).configs
     for number, config in enumerate(random.Random(0).sample(configs, min(6, len(configs)))):
         entry = record(workload, target, config)
         store.put(tmp_path / str(number), [entry])

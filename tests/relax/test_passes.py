@@ -114,7 +114,8 @@ def test_wanted_decides_place_by_place():
 @pytest.fixture
 def exported(monkeypatch):
     """What the passes ask of `export`: how many workloads, target, logs and options."""
-    asked, original = [], passes.export
+    asked = []
+    original = passes.export
 
     def export(workloads, path, target, tuning_logs, **options):
         asked.append((len(workloads), target, tuning_logs, options))

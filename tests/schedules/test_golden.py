@@ -50,7 +50,8 @@ def on_the_cpu(workload):
 
 def on_cuda(workload):
     """The function that the default schedule makes, and the kernel."""
-    target, pattern = "cuda:sm_90", access_pattern(workload)
+    target = "cuda:sm_90"
+    pattern = access_pattern(workload)
     made = schedule(workload, resolve(target), tuning_logs=False)
     ((variant, func),) = made.functions.items()
     lowered = lower(func, "kernel", workload.dim_names, pattern)

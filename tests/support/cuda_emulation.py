@@ -109,7 +109,8 @@ class Emulated:
         operands: Sequence[np.ndarray],
     ) -> None:
         """Run a kernel on cond, then, else_ and out."""
-        emulator, function = self.library, self.functions[symbol]
+        emulator = self.library
+        function = self.functions[symbol]
         self.allow(operands)
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in operands]
         dims = [ctypes.c_int64(sizes[name]) for name in workload.dim_names]

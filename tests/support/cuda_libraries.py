@@ -18,7 +18,9 @@ class Array:
 
     def __init__(self, values, step=1):
         values = np.asarray(values)
-        self.dtype, self.shape, self.streams = values.dtype, values.shape, []
+        self.dtype = values.dtype
+        self.shape = values.shape
+        self.streams = []
         spread = np.zeros((*values.shape[:-1], values.shape[-1] * step), values.dtype)
         spread[..., ::step] = values
         self._memory = cuda_standin.on_device(spread)
@@ -41,7 +43,8 @@ class Array:
         self.streams.append(stream)
         if self._strides is None:
             return self._memory.__dlpack__()
-        of_type, at = np.empty(self.shape, self.dtype), self._memory.memory.address
+        of_type = np.empty(self.shape, self.dtype)
+        at = self._memory.memory.address
         return HandMade(of_type, data=at, strides=self._strides, device=CUDA).__dlpack__()
 
 

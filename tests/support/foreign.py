@@ -114,7 +114,9 @@ class ForeignKernel:
     copies = True
 
     def __init__(self, host: Host, workload: Workload, path: Path) -> None:
-        self.workload, self.path, self._host = workload, path, host
+        self.workload = workload
+        self.path = path
+        self._host = host
 
     def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
         """Compute into ``out``."""

@@ -55,7 +55,8 @@ def environment_of(home: Path) -> dict[str, str]:
     found = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     own = Path(sys.executable).parent
     found["PATH"] = os.pathsep.join(p for p in found["PATH"].split(os.pathsep) if Path(p) != own)
-    found["HOME"], found["PYTHON"] = str(home), getattr(sys, "_base_executable", sys.executable)
+    found["HOME"] = str(home)
+    found["PYTHON"] = getattr(sys, "_base_executable", sys.executable)
     script = '"$PYTHON" -m venv reached && reached/bin/pip download --no-deps packaging'
     status, output = shell(script, home, found)
     if status:

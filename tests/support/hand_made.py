@@ -61,7 +61,9 @@ class HandMade:
         )
         tensor = self.managed.tensor
         tensor.data = array.ctypes.data - offset if data is None else data
-        tensor.device_type, tensor.ndim, tensor.byte_offset = device, len(extents), offset
+        tensor.device_type = device
+        tensor.ndim = len(extents)
+        tensor.byte_offset = offset
         tensor.code, tensor.bits, tensor.lanes = dtype or (
             _CODES[array.dtype.kind],
             8 * array.itemsize,

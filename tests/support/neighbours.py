@@ -33,7 +33,8 @@ class ByMethod:
     """Has ``__array__``, and counts its calls."""
 
     def __init__(self, held: Any) -> None:
-        self.held, self.conversions = held, 0
+        self.held = held
+        self.conversions = 0
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         self.conversions += 1

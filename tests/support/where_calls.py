@@ -133,7 +133,8 @@ def outcome(function: Callable[..., Any], arguments: Iterable[Any]) -> Outcome:
 
 def difference(ours: Outcome, theirs: Outcome) -> str | None:
     """In what two outcomes differ, or None."""
-    (found, warned), (expected, expected_warnings) = ours, theirs
+    found, warned = ours
+    expected, expected_warnings = theirs
     if isinstance(expected, type) or isinstance(found, type):
         return None if found is expected else f"{found!r} instead of {expected!r}"
     facts = [

@@ -24,7 +24,8 @@ class Tuned:
     """Tunes kernels by name, with one fake measurer each."""
 
     def __init__(self, logs, patch):
-        self.logs, self.patch = logs, patch
+        self.logs = logs
+        self.patch = patch
         self.measurer = FakeMeasurer()
 
     def __call__(self, name, seconds=by_unroll, **options):
@@ -43,7 +44,8 @@ def tuned(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("name", "vectors", "in_flight"), [(RUNS, 3, 4), (ROWS, 3, 1)])
 def test_knobs_of_the_inner_loop_are_tried(tuned, name, vectors, in_flight):
     tuned(name)
-    member, found = family.kernels()[name], tuned.measurer.measured
+    member = family.kernels()[name]
+    found = tuned.measurer.measured
     default = asdict(config_of(member, V4, {}))
     assert dict(found[0].config) == default
     tried = {(each.config["vector_bytes"], each.config["unroll"]) for each in found}

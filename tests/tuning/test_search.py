@@ -54,7 +54,8 @@ def effects(workload, configs):
     "entry", the_others_slow(DEFAULT, DEFAULT[::3]), ids=lambda entry: entry.name
 )
 def test_default_comes_first_and_no_two_candidates_do_the_same(entry, rules, target):
-    pattern, configs = access_pattern(entry.workload), Space(entry.workload, target).configs
+    pattern = access_pattern(entry.workload)
+    configs = Space(entry.workload, target).configs
     assert configs[0] == rules.default_config(pattern, target.tvm)
     assert len({rules.dedup_key(pattern, each) for each in configs}) == len(configs)
 

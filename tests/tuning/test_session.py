@@ -98,7 +98,8 @@ def test_resumed_session_measures_what_a_whole_one_does(run, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(BIG, FakeMeasurer(stop_after=25), trials=40)
     assert len(unfinished(run.folder / FOLDER)) == 1
-    measured, resumed = run.measurer.measured, FakeMeasurer()
+    measured = run.measurer.measured
+    resumed = FakeMeasurer()
     resumed.noise = itertools.chain((1.0, 1.0, 1.0), run.measurer.noise)  # of the default
     assert run(BIG, resumed, trials=40).trials == 40
     assert unfinished(run.folder / FOLDER) == []
@@ -247,7 +248,8 @@ def test_two_sessions_of_one_workload_measure_it_once(tmp_path, monkeypatch):
             assert go_on.wait(60)
             yield from super().measure(candidates)
 
-    first, second = Slow(), FakeMeasurer()
+    first = Slow()
+    second = FakeMeasurer()
     opened = iter([first, second])
     monkeypatch.setattr(module, "open_measurer", lambda *_: next(opened))
 

@@ -116,7 +116,8 @@ class SpanKernel:
         config = cpu.default_config(pattern, resolve("x86-64-v3").tvm)
         span = cpu.span_of(pattern, config)
         self.workload = workload
-        self._rows, self._inner = (pattern.elements or 0) // span.inner, span.inner
+        self._rows = (pattern.elements or 0) // span.inner
+        self._inner = span.inner
         function = changed(span_function(span), right, wrong)
         self._run = compiled(function, tuple(SPAN_PARAMETERS.values()), folder)
 

@@ -117,11 +117,13 @@ def variable(library, name):
 
 def decisions(library):
     """The flags of kernels, and what would be decided of calls without their data."""
-    plan, flags = doors.function(library, "te_select_plan"), variable(library, "te_select_flags")
+    plan = doors.function(library, "te_select_plan")
+    flags = variable(library, "te_select_flags")
     found = []
     for n, run, repeated in itertools.product(SIZES, (0, 1, 500), (False, True)):
         cond = np.arange(n) // run % 2 == 0 if run else np.ones(1, bool)
-        x, out = np.ones(1 if repeated else n, "f4"), np.empty(n, "f4")
+        x = np.ones(1 if repeated else n, "f4")
+        out = np.empty(n, "f4")
         flags.value = 0
         doors.WHERE_ON_POOL.call(library, None, {"cond": cond, "then": x, "else_": x, "out": out})
         found += [flags.value, plan(cond.size, x.nbytes, x.nbytes, 4 * n, n, -1, -1, -1, -1, 1)]

@@ -138,7 +138,8 @@ def stub_source(
     )
     of_family, take_level = "", "NULL"
     if places is not None:
-        of_family, take_level = _family(entries, levels, places), "te_select_where_take_level"
+        of_family = _family(entries, levels, places)
+        take_level = "te_select_where_take_level"
     head = f'#include <stddef.h>\n#include "host_cpu.h"\n{_asserted(_SHARED)}'
     library = _library(levels, take_level)
     return "".join([head, *map(_run, names), *kernels, of_family, library])

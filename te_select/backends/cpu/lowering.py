@@ -134,7 +134,8 @@ def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
 def _checked_span(leaf: tirx.For, pattern: AccessPattern) -> Span:
     """The span of a leaf, whose operands must move along the leaf as in the definition."""
     span = Span.from_symbol(str(leaf.annotations[ANNOTATION]))
-    block, loops = block_of(leaf), 1 if span.inner == 1 else 2
+    block = block_of(leaf)
+    loops = 1 if span.inner == 1 else 2
     steps = {operand: along[-loops:] for operand, along in steps_of(block, pattern).items()}
     moves = {
         "f": steps["out"],
@@ -151,7 +152,8 @@ def _checked_span(leaf: tirx.For, pattern: AccessPattern) -> Span:
 def _written(loop: tirx.For, span: Span, flags: ir.Var) -> tirx.Stmt:
     """The statements of a span that replace a leaf."""
     variables = [loop.loop_var]
-    limit, inner = loop.extent, tirx.IntImm("int64", 1)
+    limit = loop.extent
+    inner = tirx.IntImm("int64", 1)
     body = loop.body
     while not isinstance(body, tirx.BufferStore):
         if isinstance(body, tirx.IfThenElse) and body.else_case is None:

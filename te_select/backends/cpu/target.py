@@ -301,7 +301,8 @@ def _native() -> CpuTarget:
 
     A hypervisor may hide some, or show the number of another model.
     """
-    machine, own = platform.machine(), _isa_of("native")
+    machine = platform.machine()
+    own = _isa_of("native")
     if own.machine != machine:
         raise TargetError(f"target 'native' is {machine} here; expected one of {', '.join(ISAS)}")
     if not own.names_cpus:  # then the best level is all that can be asked for

@@ -117,7 +117,8 @@ def _checked_steps(
 ) -> Steps:
     """The steps of the operands; checks that they are the parameters and move as in the span."""
     block = block_of(leaf)
-    loads, steps = operands_of(block.body), steps_of(block, pattern)
+    loads = operands_of(block.body)
+    steps = steps_of(block, pattern)
     given = dict(zip(("cond", "then", "else", "out"), func.params, strict=True))
     if not all(load.source.same_as(given[operand]) for operand, load in loads.items()):
         raise refused(block.body)

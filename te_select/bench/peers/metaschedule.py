@@ -73,7 +73,8 @@ class MetaSchedule(Peer):
         for name, value in _POOL.items():
             # TVM's thread pool reads these when it starts, with the first parallel call.
             os.environ.setdefault(name, str(value()))
-        function, target = where_function(sets[0]), _target()
+        function = where_function(sets[0])
+        target = _target()
         main, self.tried = _tune(function, target, sets[0], self.trials)
         return [bind_tensors(main, operands) for operands in sets]
 
@@ -147,7 +148,8 @@ def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[
             seconds = [timed(call) for _ in range(_SAMPLES)]
             ran.append((sum(seconds), main))
             results.append(tuner.runner.RunnerResult(seconds, None))
-            trace, about = each.sch.trace, each.args_info
+            trace = each.sch.trace
+            about = each.args_info
             record = tuner.database.TuningRecord(trace, workload, seconds, target, about)
             database.commit_tuning_record(record)
         context.notify_runner_results(candidates, results)

@@ -146,7 +146,8 @@ class Flat:
         found: dict[str, list[Site]] = {}
         for node, index, inputs, outer in waiting:
             operands = [tensors.get(name, Tensor()) for name in inputs]
-            schema, path = schema_of(node, self.opset), f"{outer.path}/{index}:{node.op_type}"
+            schema = schema_of(node, self.opset)
+            path = f"{outer.path}/{index}:{node.op_type}"
             function = function_body(node, schema, self.opset, operands)
             if function is not None:
                 found[path] = of_function(function, path)
@@ -162,7 +163,8 @@ class Flat:
             for axis, dim in enumerate(copy.type.tensor_type.shape.dim):
                 if dim.HasField("dim_value") and dim.dim_value >= 0:  # some exporters write -1
                     continue
-                said, name = " ".join(text(dim.dim_param).split()), text(info.name)
+                said = " ".join(text(dim.dim_param).split())
+                name = text(info.name)
                 wish = "" if _INVENTED.fullmatch(said) else said
                 dim.dim_param = wish or f"dim {axis} of input {name!r}"
                 wishes[dim.dim_param] = wish or f"{name}_{axis}"
@@ -218,7 +220,8 @@ class Flat:
             for name in node.output:
                 self._constant(value, value.dims, self._define(name, scope), scope.graph)
             return
-        copy, constant = NodeProto(), self.constant.issuperset(filter(None, inputs))
+        copy = NodeProto()
+        constant = self.constant.issuperset(filter(None, inputs))
         if schema is not None and node.op_type not in _WRONG:
             copy = scope.graph.node.add(op_type=node.op_type, input=inputs)
             copy.attribute.extend(each for each in node.attribute if not each.HasField("g"))
@@ -237,7 +240,8 @@ class Flat:
 
     def _body(self, body: GraphProto, path: str, outer: _Scope, graph: GraphProto) -> None:
         scope = replace(outer, path=path, graph=graph, names=outer.names.new_child())
-        scope.conditional, scope.depth = True, outer.depth + 1
+        scope.conditional = True
+        scope.depth = outer.depth + 1
         for info in body.input:
             graph.input.add(name=self._define(info.name, scope))
         self._hold(body, scope)

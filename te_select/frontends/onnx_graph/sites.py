@@ -96,7 +96,8 @@ def sites(model: ModelProto) -> list[Site]:
 
 def of_function(function: FunctionProto, path: str) -> list[Site]:
     """Find every Where of a function that stands at ``path``."""
-    search, names = _Search(opset_of(function.opset_import)), _Names()
+    search = _Search(opset_of(function.opset_import))
+    names = _Names()
     for name in function.input:
         _define(names, name, f"an input of {path}", "function input")
     search.nodes(function.node, path, names)
@@ -129,7 +130,8 @@ def _site(node: NodeProto, place: str, opset: int, shape_names: Container[str]) 
             f"Where at {place} stands in opset {opset}, which has none; expected 9 or above"
         )
     version = _WHERE_16 if opset >= _WHERE_16 else _FIRST_OPSET
-    of, makes_shapes = onnx_where(version), node.output[0] in shape_names
+    of = onnx_where(version)
+    makes_shapes = node.output[0] in shape_names
     op = f"Where-{version}"
     return Site(text(node.name), place, op, "", of, of.mode, makes_shapes=makes_shapes)
 

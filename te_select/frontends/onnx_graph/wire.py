@@ -44,7 +44,8 @@ def _fields(view: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int
     """The fields of a message: number, and where its bytes begin and end; stops at a bad one."""
     while at < end:
         key, at = _varint(view, at)
-        kind, start = key & 7, at
+        kind = key & 7
+        start = at
         if kind == _BYTES:
             length, start = _varint(view, at)
             at = start + length

@@ -139,7 +139,8 @@ def whole_file() -> Path:
     SelectError
         If it cannot be built, or cannot be kept in the cache.
     """
-    name, parts = key.entry(key.WHOLE), list(family.parts())
+    name = key.entry(key.WHOLE)
+    parts = list(family.parts())
     with _lock:
         if _from_entry(name, parts) is not None:
             return cache.folder() / name

@@ -110,7 +110,8 @@ def write(name: str, data: bytes) -> Path:
     CacheError
         If the folder is not the user's own, or cannot be written.
     """
-    where, most = folder(), limit()
+    where = folder()
+    most = limit()
     if len(data) > most:
         raise CacheError(f"{name} has {len(data)} bytes, more than {SIZE} allows")
     try:

@@ -95,8 +95,10 @@ def _in_comment(text: str) -> str:
 
 def _function(manifest: Manifest, record: KernelRecord) -> str:
     """The declaration of one function, below what it computes, and its other names."""
-    workload, stream = record.workload, manifest.kind.c_stream
-    dtype, name = workload.dtype, record.c_function
+    workload = record.workload
+    stream = manifest.kind.c_stream
+    dtype = workload.dtype
+    name = record.c_function
     as_bits = f"{dtype}_t" if "int" in dtype else f"uint{workload.element.bits}_t"
     element = _C_TYPES.get(dtype, as_bits)
     sizes = "".join(f",\n    int64_t size_{dim}" for dim in workload.dim_names)

@@ -51,7 +51,8 @@ class KernelRecord:
 
     def to_json(self, *, short: bool = False) -> dict[str, Any]:
         """The record as JSON types; in the short form, a level says what is new in it."""
-        levels, before = {}, self.best
+        levels = {}
+        before = self.best
         for name, choice in self.levels.items():
             levels[name] = choice.to_json(before if short else None)
             before = choice

@@ -100,7 +100,8 @@ class Kernel(abc.ABC):
         self._bits = find(f"{workload.name}__bits")
         # It returns True where it took the arguments, and raises nothing where it did not.
         self._try = find(f"{workload.name}__try")
-        self._library, self._manifest = library, manifest
+        self._library = library
+        self._manifest = manifest
         self._packed = packed
         self._code = code
         self._element = workload.element

@@ -69,7 +69,8 @@ def prepared(
     like, number = None, 0
     for k in (0, 2, 1):
         if not is_scalar(given[k][1]) and (inputs[k].library != ON_HOST or device is HOST):
-            like, number = given[k][1], inputs[k].device
+            like = given[k][1]
+            number = inputs[k].device
     extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in shapes[-1])
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(like, torch.Tensor):

@@ -168,7 +168,8 @@ def _instantiated(call: Callable[[], Any], count: int) -> ctypes.c_void_p:
         finally:
             with driver.on_device(0):
                 driver.call("cuStreamEndCapture", stream, ctypes.byref(graph))
-    nodes, executable = ctypes.c_size_t(), ctypes.c_void_p()
+    nodes = ctypes.c_size_t()
+    executable = ctypes.c_void_p()
     with driver.on_device(0):
         try:
             driver.call("cuGraphGetNodes", graph, None, ctypes.byref(nodes))

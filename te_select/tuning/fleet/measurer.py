@@ -59,7 +59,8 @@ class Server(RunWorker):
             raise TuningError(f"the connection {error}") from error
         if "failure" in answer:
             raise TuningError(answer["failure"])
-        self.machine, self.is_connected = answer["machine"], True
+        self.machine = answer["machine"]
+        self.is_connected = True
 
     def run(self, built: Sequence[Built], rounds: int | None, limit: float) -> dict[str, Any]:
         """Check and time libraries, in at most ``limit`` seconds there; the worker's answer.

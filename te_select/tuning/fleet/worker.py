@@ -94,7 +94,8 @@ class Worker(run_worker.Worker):
     def _hold(self, problem: Problem) -> None:
         self._inputs = {}
         self._shape = tuple(map(int, problem.workload.out_shape)) or (1,)
-        cpu, expected = self._session.cpu(), problem.expected()
+        cpu = self._session.cpu()
+        expected = problem.expected()
         arrays = {
             "cond": problem.cond.view(np.uint8),
             "checked_cond": problem.checked_cond.view(np.uint8),
@@ -119,7 +120,8 @@ class Worker(run_worker.Worker):
         self._session.upload(str(path), name)
         module = self._session.load_module(name)
         self._session.remove(name)
-        workload, given = manifest.kernels[0].workload, self._inputs
+        workload = manifest.kernels[0].workload
+        given = self._inputs
         symbol = f"{workload.name}__bits"
         then, else_, out = given["then"], given["else_"], given["out"]
         self._probe["fill"](out, FILL)

@@ -135,7 +135,8 @@ def memory_needed(workload: Workload) -> int:
 
 def refusal(workload: Workload) -> str:
     """Why a workload's operands cannot be made, in one line; empty if they can."""
-    needed, available = memory_needed(workload), memory_available()
+    needed = memory_needed(workload)
+    available = memory_available()
     if needed <= available:
         return ""
     return (
@@ -146,7 +147,8 @@ def refusal(workload: Workload) -> str:
 
 def memory_available() -> int:
     """Bytes of memory that this process may still take, by the system and all of its cgroups."""
-    limits, own = [psutil.virtual_memory().available], ""
+    limits = [psutil.virtual_memory().available]
+    own = ""
     with contextlib.suppress(OSError):  # version 2 has one line, "0::/group/of/groups"
         groups = (line.partition("::")[2] for line in _OWN_GROUPS.read_text().splitlines())
         own = next(filter(None, groups), "")

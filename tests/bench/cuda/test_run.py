@@ -95,7 +95,8 @@ def test_graph_of_the_current_stream_replays_calls():
         sampler = replayed(lambda: kernel.function(*tensors))
         assert isinstance(sampler, Graph)
         assert fake.fake_last().contents.stream
-        launches, before = fake.fake_launches(), fake.fake_replayed()
+        launches = fake.fake_launches()
+        before = fake.fake_replayed()
         assert sampler.sample() > 0
         assert fake.fake_launches() == launches and fake.fake_replayed() > before
 

@@ -96,7 +96,8 @@ class Planted:
     """A kernel that is right, and then changes a byte."""
 
     def __init__(self, spoil):
-        self.workload, self.function = WORKLOAD, self._function
+        self.workload = WORKLOAD
+        self.function = self._function
         self._spoil = spoil
 
     def __call__(self, *inputs, out=None):

@@ -91,7 +91,8 @@ CHOICE = [either(numbers("then", 1.0), numbers("else", 2.0), "v"), where("flags"
 FLAGS, FIXED = (
     numpy_helper.from_array(np.ones(shape, bool), name) for shape, name in ((2, "flags"), ((), "k"))
 )
-ROW, ROWS = tensor("row", "float32", None), [tensor("s", "float32", None)]
+ROW = tensor("row", "float32", None)
+ROWS = [tensor("s", "float32", None)]
 SCANNED = graph(
     [where("m", "s", "row", "t"), node("Identity", ["t"], ["u"])], [*ROWS, ROW], "t", "u"
 )

@@ -217,7 +217,8 @@ def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path, has_o
 
 def test_build_in_a_thread_leaves_the_size_of_other_stacks(monkeypatch):
     monkeypatch.setattr(library, "_build_here", lambda parts: "".join(parts).encode())
-    before, built = threading.stack_size(), []
+    before = threading.stack_size()
+    built = []
     thread = threading.Thread(target=lambda: built.append(library._built("a part", ["w4"])))
     thread.start()
     thread.join()

@@ -69,7 +69,8 @@ def test_folder_that_cannot_be_synced_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The files are there already."""
-    fsync, synced = os.fsync, []
+    fsync = os.fsync
+    synced = []
 
     def only_files(handle: int) -> None:
         synced.append(handle)

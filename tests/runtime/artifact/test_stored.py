@@ -63,7 +63,8 @@ def test_readers_get_one_or_the_other_whole_while_two_write(pair, tmp_path):
     target = tmp_path / "mask.so"
     stored.write(stored.read(pair[0]), target)
     writers = [run(source, target, 150) for source in pair]
-    known, seen = {stored.read(source).sha256 for source in pair}, set()
+    known = {stored.read(source).sha256 for source in pair}
+    seen = set()
     while any(writer.poll() is None for writer in writers):
         seen.add(stored.read(target).sha256)
     assert [writer.returncode for writer in writers] == [0, 0]
@@ -90,7 +91,8 @@ def test_killed_writer_leaves_the_old_or_the_new_library(pair, tmp_path):
 
 def test_files_reach_the_disk_before_they_are_renamed(path, monkeypatch):
     events = []
-    fsync, replace = os.fsync, atomic.Path.replace
+    fsync = os.fsync
+    replace = atomic.Path.replace
 
     def note_fsync(handle):
         events.append("fsync")

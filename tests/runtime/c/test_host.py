@@ -10,7 +10,9 @@ from tests.support.programs import python
 from tests.support.runtime_standin import kernel
 
 SAME = Workload((3, 4), (3, 4), (3, 4), "float32")
-COND, THEN, ELSE = np.ones((3, 4), bool), np.ones((3, 4), "f4"), np.zeros((3, 4), "f4")
+COND = np.ones((3, 4), bool)
+THEN = np.ones((3, 4), "f4")
+ELSE = np.zeros((3, 4), "f4")
 
 
 def test_fewer_arguments_are_refused():

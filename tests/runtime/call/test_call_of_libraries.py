@@ -45,7 +45,9 @@ def test_torch_pending_conjugation_and_negation_are_resolved():
 @pytest.mark.parametrize("dtype", ["bool", "float32", "bfloat16", "float8_e5m2", "complex64"])
 def test_jax_arrays(dtype):
     jnp = pytest.importorskip("jax.numpy")
-    cond, then, else_ = mask(SHAPE), random(SHAPE, dtype, 1), random(SHAPE, dtype, 2)
+    cond = mask(SHAPE)
+    then = random(SHAPE, dtype, 1)
+    else_ = random(SHAPE, dtype, 2)
     out = kernel(same(dtype))(jnp.asarray(cond), jnp.asarray(then), jnp.asarray(else_))
     assert isinstance(out, jnp.ndarray)
     assert out.dtype == then.dtype
@@ -53,7 +55,9 @@ def test_jax_arrays(dtype):
 
 
 def test_tvm_ffi_tensors_and_mixed_kinds():
-    cond, then, else_ = mask(SHAPE), random(SHAPE, "float32", 1), random(SHAPE, "float32", 2)
+    cond = mask(SHAPE)
+    then = random(SHAPE, "float32", 1)
+    else_ = random(SHAPE, "float32", 2)
     wanted = bits_of(expected(cond, then, else_))
     k = kernel(same())
     out = k(cond, tvm_ffi.from_dlpack(then), else_)
@@ -88,7 +92,8 @@ def test_output_is_of_the_kind_of_the_first_tensor():
 
 def test_torch_shapes_and_kinds_that_no_view_can_have():
     torch = pytest.importorskip("torch")
-    k, cond = kernel(same()), torch.ones(SHAPE, dtype=torch.bool)
+    k = kernel(same())
+    cond = torch.ones(SHAPE, dtype=torch.bool)
     one = torch.zeros(1)
     for bad in (
         one.reshape((1,) * 70),

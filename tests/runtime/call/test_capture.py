@@ -42,7 +42,8 @@ def own_cache(family: Path) -> None:
 def seen_of(tmp_path: Path) -> Any:
     """Runs a program with two kernels; what is written when it ends."""
     path = te_select.export([KERNEL, NAMED], tmp_path / "lib.so", tuning_logs=False)
-    words, seen = (path, KERNEL.name, NAMED.name), tmp_path / "seen.json"
+    words = (path, KERNEL.name, NAMED.name)
+    seen = tmp_path / "seen.json"
 
     def once(code: str) -> dict[str, Any]:
         python(START + textwrap.dedent(code), *words, TE_SELECT_CAPTURE=str(seen))
@@ -77,7 +78,8 @@ def test_calls_are_counted_and_conds_are_sampled(seen_of: Any) -> None:
 
 @pytest.mark.parametrize(("seconds", "apart"), [(1e-3, 64), (4e-7, 250)])
 def test_short_calls_are_timed_less_often(monkeypatch: Any, seconds: float, apart: int) -> None:
-    kernel, now = mock.MagicMock(workload=NAMED, seen=None), itertools.count(0, seconds)
+    kernel = mock.MagicMock(workload=NAMED, seen=None)
+    now = itertools.count(0, seconds)
     clock = mock.Mock(perf_counter=lambda: next(now))
     for name, value in {"_kernels": {}, "_at_exit": lambda: None, "time": clock}.items():
         monkeypatch.setattr(capture, name, value)

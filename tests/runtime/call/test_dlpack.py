@@ -13,11 +13,9 @@ from tests.support.hand_made import HandMade
 from tests.support.runtime_standin import kernel
 
 SAME = Workload((3, 4), (3, 4), (3, 4), "float32")
-COND, THEN, ELSE = (
-    np.ones((3, 4), bool),
-    np.arange(12, dtype="f4").reshape(3, 4),
-    -np.ones((3, 4), "f4"),
-)
+COND = np.ones((3, 4), bool)
+THEN = np.arange(12, dtype="f4").reshape(3, 4)
+ELSE = -np.ones((3, 4), "f4")
 
 
 def test_address_is_that_of_the_first_element():

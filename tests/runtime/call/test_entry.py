@@ -71,7 +71,8 @@ def _tensors(*arrays):
 def test_tensors_of_tvm_ffi_are_taken(rows):
     k = kernel(Workload((rows, 1), (rows, 5), (), "float32"))
     cond = np.arange(rows)[:, None] % 3 == 0
-    then, out = np.arange(rows * 5, dtype="f4").reshape(rows, 5), np.empty((rows, 5), "f4")
+    then = np.arange(rows * 5, dtype="f4").reshape(rows, 5)
+    out = np.empty((rows, 5), "f4")
     else_ = np.array(-0.0, "f4")
     assert k._entry(*_tensors(cond, then, else_, out)) is True
     assert out.tobytes() == np.where(cond, then, else_).tobytes()

@@ -71,7 +71,8 @@ def test_memory_of_a_dead_result_is_that_of_the_next(operands, select):
     if select == "kernel":
         select = kernel(Workload((LARGE,), (LARGE,), (), "float32"))
     first = select(*operands)
-    expected, place = first.tobytes(), address(first)
+    expected = first.tobytes()
+    place = address(first)
     assert not extension.bytes_kept()
     del first
     assert extension.bytes_kept() >= 4 * LARGE
@@ -88,9 +89,12 @@ def test_smaller_blocks_are_the_c_librarys(operands):
 
 @pytest.mark.parametrize(("share", "fits"), [(1.0, True), (0.9, True), (0.7, False), (1.1, False)])
 def test_block_is_taken_if_it_is_little_too_large(operands, share, fits):
-    cond, x, y = (np.concatenate([operands[0]] * 2), np.concatenate([operands[1]] * 2), -1.0)
+    cond = np.concatenate([operands[0]] * 2)
+    x = np.concatenate([operands[1]] * 2)
+    y = -1.0
     first = where(cond[: LARGE + LARGE // 2], x[: LARGE + LARGE // 2], y)
-    place, elements = address(first), int((LARGE + LARGE // 2) * share)
+    place = address(first)
+    elements = int((LARGE + LARGE // 2) * share)
     del first
     again = where(cond[:elements], x[:elements], y)
     assert (address(again) == place) == fits

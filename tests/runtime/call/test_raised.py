@@ -12,7 +12,9 @@ from te_select.runtime.call import raised
 from tests.support.runtime_standin import kernel
 
 W = Workload((8,), (8,), (8,), "float32")
-COND, THEN, ELSE = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
+COND = np.array([1, 0] * 4, bool)
+THEN = np.ones(8, "f4")
+ELSE = np.zeros(8, "f4")
 
 
 class Alarm(Exception):

@@ -99,7 +99,8 @@ def test_mode_that_only_looks_on_is_harmless():
 
 def test_torch_watches_gradients_tangents_and_traces():
     torch_state.STATE.find()
-    may_watch, plain = torch_state.STATE.may_watch, torch.ones(8)
+    may_watch = torch_state.STATE.may_watch
+    plain = torch.ones(8)
     assert not may_watch(plain, plain)
     wanted = torch.ones(8, requires_grad=True)
     assert may_watch(plain, wanted)

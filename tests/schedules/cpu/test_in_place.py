@@ -109,21 +109,25 @@ def test_memory_that_stays_is_not_touched(span, part, name, tmp_path):
 
 def select_around_closed_page(call, span, part, flag, name):
     """Select in place, where the page in the middle of three can be neither read nor written."""
-    page, keeps = mmap.PAGESIZE, int(name == "then")
+    page = mmap.PAGESIZE
+    keeps = int(name == "then")
     memory = mmap.mmap(-1, 3 * page)
     out = np.frombuffer(memory, f"u{span.width}")
-    first, last = page // span.width, 2 * page // span.width
+    first = page // span.width
+    last = 2 * page // span.width
     cond = np.full(1 if part == "row" else out.size, keeps, "u1")
     other = np.full(1 if span.then == "s" or span.else_ == "s" else out.size, 7, out.dtype)
     want = out.copy()
     if part == "block":
         changed = np.ones(out.size, bool)
         changed[first:last] = False
-        cond[changed], want[changed] = 1 - keeps, 7
+        cond[changed] = 1 - keeps
+        want[changed] = 7
     elif part == "vector":  # the vector before the page makes its block mixed, or the one after it
         edges = [first - 1, last]
         shift = span.lanes  # so that a block holds vectors of both pages
-        cond[edges], want[edges] = 1 - keeps, 7
+        cond[edges] = 1 - keeps
+        want[edges] = 7
         out, cond, want = out[shift:-shift], cond[shift:-shift], want[shift:-shift]
         other = other[shift:-shift] if other.size > 1 else other
     protect = ctypes.CDLL(None, use_errno=True).mprotect

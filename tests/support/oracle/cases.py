@@ -257,7 +257,8 @@ def _walks() -> Iterator[Case]:
     """Loops of every kind: runs, rows and tiles, with any operand laid out in any way."""
     every = itertools.product(enumerate(_LOOPS), enumerate(_TURNED.items()), range(3))
     for (k, loops), (j, (how, change)), i in every:
-        dtype, odd = ("u1", "u2", "f4", "f8", "c16")[(k + j + i) % 5], NAMES[(k + j + i) % 4]
+        dtype = ("u1", "u2", "f4", "f8", "c16")[(k + j + i) % 5]
+        odd = NAMES[(k + j + i) % 4]
 
         def make(
             loops: Any = loops, dtype: str = dtype, odd: str = odd, change: Any = change

@@ -234,6 +234,7 @@ DOORS = {
 def library(folder: Path, **how: Any) -> Any:
     """A library of a CPU with all workloads of the cases and all of where(), in plain C."""
     places = family.places(family.parts())
-    workloads, path = [*WORKLOADS, *places], folder / "oracle.so"
+    workloads = [*WORKLOADS, *places]
+    path = folder / "oracle.so"
     build(workloads, path, described=manifest(workloads, plain=True), places=places, **how)
     return loading.load(path)

@@ -45,7 +45,8 @@ def _are_of_onnx(given: Operands) -> bool:
 
 
 def _by_session(loaded: Any, _workload: Workload | None, given: Operands) -> Any:
-    path, dtype = str(next(iter(loaded.values())).path), given["then"].dtype.name
+    path = str(next(iter(loaded.values())).path)
+    dtype = given["then"].dtype.name
     out = given["out"]
     # The first opset with the Where of today, and the last; an older one has no bfloat16.
     made = _session(path, dtype, 9 if out is None and dtype != "bfloat16" else 23)

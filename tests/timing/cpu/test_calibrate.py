@@ -96,7 +96,10 @@ class Ratios:
     """A bench that measures what the test says: by name, the MB from which on it is faster."""
 
     def __init__(self, random=1.0, blocks=1.0, walk=1.0, second=0.0, passes=()):
-        self.random, self.blocks, self.walk, self.second = random, blocks, walk, second
+        self.random = random
+        self.blocks = blocks
+        self.walk = walk
+        self.second = second
         self.passes = {name: iter(passes) for name in (*module.COMPARED, module.SECOND)}
         self.seen = []
 

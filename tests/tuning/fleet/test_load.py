@@ -47,7 +47,8 @@ class Probe(dict[str, Any]):
 
 @pytest.mark.parametrize("rounds", [None, 3])
 def test_answer_has_the_load_of_the_server_while_a_job_ran(rounds, monkeypatch):
-    probe, remote = Probe(), worker.Worker()
+    probe = Probe()
+    remote = worker.Worker()
     monkeypatch.setattr(remote, "_probe", probe)
 
     def sample():

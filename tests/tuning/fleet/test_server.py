@@ -68,7 +68,8 @@ def test_loads_of_all_jobs_add_up(server):
 
 @pytest.mark.parametrize("answer", [WorkerError("took longer"), {"failure": "no server"}])
 def test_connection_that_fails_is_an_error(server, answer):
-    server.is_connected, server.answers = False, [answer]
+    server.is_connected = False
+    server.answers = [answer]
     with pytest.raises(TuningError, match=r"the connection took longer|no server"):
         server.connect("tracker", "key")
     assert not server.is_connected

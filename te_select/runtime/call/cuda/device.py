@@ -69,7 +69,8 @@ class CudaDevice(Device):
             raise ArgumentError(
                 "no operand is on a CUDA device, so out cannot be allocated; pass out"
             )
-        library, dtype = _library_of(like), numpy_dtype(element.name)
+        library = _library_of(like)
+        dtype = numpy_dtype(element.name)
         if library == "cupy":
             with like.device:
                 array = sys.modules["cupy"].empty(shape, dtype)

@@ -74,7 +74,9 @@ class DeviceArray:
         tensor.data = self.memory.address
         tensor.device_type, tensor.device_id = self.__dlpack_device__()
         tensor.ndim = rank
-        tensor.code, tensor.bits, tensor.lanes = self.element.code, self.element.bits, 1
+        tensor.code = self.element.code
+        tensor.bits = self.element.bits
+        tensor.lanes = 1
         tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
         tensor.byte_offset = self.offset
         managed.deleter = _release

@@ -77,7 +77,8 @@ def missing() -> str:
 
 
 def _device(index: int) -> Device:
-    handle, memory = ctypes.c_int(), ctypes.c_size_t()
+    handle = ctypes.c_int()
+    memory = ctypes.c_size_t()
     name = ctypes.create_string_buffer(_NAME_BYTES)
     call("cuDeviceGet", ctypes.byref(handle), index)
     call("cuDeviceGetName", name, _NAME_BYTES, handle)
@@ -134,7 +135,8 @@ def _described(driver: ctypes.CDLL, code: int) -> str:
 @functools.cache
 def _primary_context(device: int) -> ctypes.c_void_p:
     """The context that all libraries share; retained until the process ends."""
-    handle, context = ctypes.c_int(), ctypes.c_void_p()
+    handle = ctypes.c_int()
+    context = ctypes.c_void_p()
     call("cuDeviceGet", ctypes.byref(handle), device)
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
     return context

@@ -65,7 +65,8 @@ def test_stopped_thread_makes_calls_run_alone(pool):
 
 
 def test_four_calls_with_little_help_make_the_next_run_alone(pool):
-    little, enough = FAIR // 4 - 1, FAIR // 4
+    little = FAIR // 4 - 1
+    enough = FAIR // 4
     assert [pool.teach(1, little, 0) for _ in range(3)] == [0, 0, 0]
     assert pool.teach(1, enough, 0) == 0
     for _ in range(2):

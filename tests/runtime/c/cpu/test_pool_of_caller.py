@@ -17,7 +17,8 @@ def on_pool(where):
 
     def made(threads=0, **how):
         recorder = where(bytes_per_thread=64 * KB, **how)
-        recorder["on_pool"], recorder["threads_on_pool"] = 1, threads
+        recorder["on_pool"] = 1
+        recorder["threads_on_pool"] = threads
         return recorder
 
     return made

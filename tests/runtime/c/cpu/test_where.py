@@ -50,7 +50,9 @@ def test_single_values_need_no_kernel(alone):
 )
 def test_elements_are_cut_into_the_widest_parts_that_there_are(alone, width, part):
     dtype = f"V{width}"
-    cond, x, y = mask(9), bits(9, dtype=dtype), bits(9, dtype=dtype)[::-1].copy()
+    cond = mask(9)
+    x = bits(9, dtype=dtype)
+    y = bits(9, dtype=dtype)[::-1].copy()
     asked = alone.asked(cond, x, y, rows=False)
     each = (f"w{part} cte", 1, 9) if part == width else (f"w{part} te", 1, width // part)
     assert kernels(asked) == [each]
@@ -141,7 +143,8 @@ def test_values_of_rows_that_do_not_follow_each_other_in_memory(alone, elements,
 
 @pytest.mark.parametrize(("elements", "copied"), [(31, True), (32, False)])
 def test_tile_copies_rows_with_gaps_only_if_they_are_short(alone, elements, copied):
-    cond, turned = mask(16, elements), bits(elements, 16).T
+    cond = mask(16, elements)
+    turned = bits(elements, 16).T
     with_gaps = bits(16, elements + 1)[:, :elements]
     asked = alone.asked(cond, turned, with_gaps)
     assert (asked[0].data[2] == with_gaps.ctypes.data) != copied
@@ -230,7 +233,9 @@ def test_rows_that_are_fewer_than_the_tasks_are_cut(where):
 
 def test_loops_around_the_block_are_shared_among_tasks(where):
     made = where(bytes_per_thread=KB)
-    cond, x, y = mask(6, 5, 1, 300), bits(6, 1, 7, 300), bits(1, 5, 7, 300)
+    cond = mask(6, 5, 1, 300)
+    x = bits(6, 1, 7, 300)
+    y = bits(1, 5, 7, 300)
     asked = made.asked(cond, x, y)
     assert kernels(asked) == [("w4_rows18", 7, 300)]
     places = [each.data[3] for each in asked]

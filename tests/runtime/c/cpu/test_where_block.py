@@ -18,7 +18,8 @@ def copy(tmp_path_factory):
 def test_elements_that_lie_near_are_copied_one_by_one(copy, row, col):
     """The second element of the row is copied over the second of the column, before it or after."""
     memory = np.zeros(1000, np.uint8)
-    second_in_row, second_in_column = 500 + col, 500 + row
+    second_in_row = 500 + col
+    second_in_column = 500 + row
     memory[[second_in_row, second_in_column]] = 1, 2
     start = memory.ctypes.data + 500
     copy(start + row - col, row, col, start, row, col, 2, 2, 1)

@@ -90,7 +90,8 @@ def test_uniform_rows_of_a_mask_are_found_along_each_loop(where):
 def test_first_row_of_a_mask_says_nothing_of_the_others(where, gap):
     made = where(bytes_per_thread=KB, skip=1)
     x = bits(400, 200)
-    uniform, mixed = np.zeros((400, 200 + gap), bool), mask(400, 200 + gap)
+    uniform = np.zeros((400, 200 + gap), bool)
+    mixed = mask(400, 200 + gap)
     uniform[0], mixed[0] = mixed[0], True
     assert flags(made.asked(uniform[:, :200], x, x)) == {"skip"}
     assert flags(made.asked(mixed[:, :200], x, x)) == set()

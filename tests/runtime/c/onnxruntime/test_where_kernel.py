@@ -66,7 +66,8 @@ def operands(size):
     [(1, LARGE, 0), (2, LARGE, 2), (3, LARGE, 3), (4, LARGE, 4), (4, SMALL, 0)],
 )
 def test_large_call_has_the_threads_of_the_session(node, threads, size, pieces):
-    made, (cond, x, y, out) = node(threads), operands(size)
+    made = node(threads)
+    cond, x, y, out = operands(size)
     assert made.run(cond, x, y, out)
     assert out.tobytes() == np.where(cond, x, y).tobytes()
     assert (made.number("loops"), made.number("pieces")) == (pieces > 0, pieces)
@@ -74,7 +75,8 @@ def test_large_call_has_the_threads_of_the_session(node, threads, size, pieces):
 
 
 def test_work_that_the_session_leaves_is_done(node):
-    made, (cond, x, y, out) = node(4), operands(LARGE)
+    made = node(4)
+    cond, x, y, out = operands(LARGE)
     made.set("is_shut_down", 1)
     assert made.run(cond, x, y, out)
     assert out.tobytes() == np.where(cond, x, y).tobytes()

@@ -15,7 +15,8 @@ class Memory:
 
 def test_capsule_keeps_the_memory_without_the_array():
     array = DeviceArray(Memory(), ELEMENT_TYPES["float32"], (2, 3))
-    memory, capsule = weakref.ref(array.memory), array.__dlpack__()
+    memory = weakref.ref(array.memory)
+    capsule = array.__dlpack__()
     del array
     gc.collect()
     assert memory() is not None

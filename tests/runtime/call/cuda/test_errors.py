@@ -68,7 +68,8 @@ def test_device_without_code_is_told_what_is_embedded(archs):
 def test_failure_of_the_driver_is_named_and_passes(function, code, text):
     with fake_driver(90) as fake:
         k = cuda_standin.fresh_kernel(W)
-        inputs, out = [on_device(a) for a in data()], empty_on_device(W)
+        inputs = [on_device(a) for a in data()]
+        out = empty_on_device(W)
         fake.fake_fail(function.encode(), code)
         with pytest.raises(ArtifactError, match=text):
             k(*inputs, out=out)
@@ -79,7 +80,8 @@ def test_failure_of_the_driver_is_named_and_passes(function, code, text):
 
 def test_output_that_cannot_be_allocated_is_an_argument_error():
     with fake_driver(90) as fake:
-        k, inputs = cuda_standin.kernel(W), [on_device(a) for a in data()]
+        k = cuda_standin.kernel(W)
+        inputs = [on_device(a) for a in data()]
         fake.fake_fail(b"cuMemAlloc_v2", 2)
         with pytest.raises(ArgumentError, match="60 bytes on CUDA device 0, cannot be allocated"):
             k(*inputs)
