@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import random
+import re
 
 import pytest
 from tvm.s_tir import meta_schedule as ms
@@ -170,3 +171,13 @@ def test_record_holds_what_its_line_says(tmp_path):
     assert {name: getattr(record, name) for name in said} == said
     assert (record.name, record.workload) == ("x86-64-v4/w4_8cte", flat(8))
     assert (record.unsure, record.gain) == ("", 9.0) and not record.default_won
+
+
+@pytest.mark.parametrize(
+    ("lines", "more"), [(1, ""), (2, "; so are 1 more"), (3, "; so are 2 more")]
+)
+def test_warning_has_the_first_damaged_line_and_counts_the_others(tmp_path, lines, more):
+    damaged = tuple(log.Damage(k + 1, f"reason {k}", b"") for k in range(lines))
+    said = f"line 1 is left out: reason 0{more} (te-select logs list)"
+    with pytest.warns(RuntimeWarning, match=re.escape(said)):
+        log.Log(tmp_path, (), damaged).warn()

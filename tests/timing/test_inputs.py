@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.timing.inputs import PAGE, Mask, make_operands
+from te_select.timing.inputs import PAGE, Mask, make_operands, placed
 from tests.support import strategies as s
 
 
@@ -48,3 +48,13 @@ def test_sets_differ_and_a_seed_makes_the_same_again():
 
 def test_a_block_longer_than_cond_is_one_block():
     assert len(set(Mask(block=10**30).draw(np.random.default_rng(0), 100))) == 1
+
+
+@pytest.mark.parametrize("ahead", [0, 64, 4160])
+def test_placed_operands_begin_at_megabytes_and_out_ahead(ahead):
+    given = make_operands(te_select.Workload((5, 1), (5, 3), ()), Mask())
+    moved = placed(given, ahead)
+    for name in ("cond", "then", "else_", "out"):
+        array = getattr(moved, name)
+        assert array.ctypes.data % (1 << 20) == (ahead if name == "out" else 0)
+        assert np.array_equal(array, getattr(given, name))

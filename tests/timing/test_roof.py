@@ -60,8 +60,10 @@ def test_bytes_are_those_of_all_operands():
     for name, width in (("copy", 8), ("select", 13)):
         memory = roof.probe_memory(name, 5 * LINE)
         assert sum(array.nbytes for array in memory) == width * 5 * LINE
-        probe = roof.probes(width * 100 * LINE)[name]
+        with mock.patch.object(roof, "probe_memory", wraps=roof.probe_memory) as made:
+            probe = roof.probes(width * 101 * LINE - 1)[name]
         assert probe.bytes == width * 100 * LINE
+        assert mock.call(name, 100 * LINE) in made.call_args_list
 
 
 def test_seconds_are_those_of_one_run(monkeypatch):
@@ -76,6 +78,12 @@ def test_seconds_are_those_of_one_run(monkeypatch):
     assert roof._fastest(run, 8) == pytest.approx(3e-6)
     assert ran[0] == 8 and len(ran) > 3
     assert roof._repeats(run) == 17  # the fewest that last 50 us
+    more = iter([5.0, 4.0, 2.0, 3.0, 6.0, 7.0, 1.0])  # the first is not counted, and five are
+
+    def uneven(_repeats):
+        clock.now += next(more)
+
+    assert roof._fastest(uneven, 2) == 1.0
 
 
 def test_bandwidth_is_that_of_the_faster_probe(monkeypatch):

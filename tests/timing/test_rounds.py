@@ -122,3 +122,16 @@ def test_garbage_is_not_collected_while_one_call_is_timed(clock):
     time_calls(lambda: (seen.append(gc.isenabled()), clock.call("a", 11)()))
     assert seen[-1] is False
     assert gc.isenabled()
+
+
+def test_quantiles_are_rounds_and_the_spread_is_that_of_the_middle_half():
+    timing = Timing((9.0, 1.0, 4.0, 2.0, 5.0))
+    assert [timing.quantile(q) for q in (0, 0.25, 0.5, 0.75, 1)] == [1, 2, 4, 5, 9]
+    assert (timing.median, timing.spread) == (4.0, 0.75)
+
+
+def test_sample_has_at_most_so_many_repeats():
+    asked = []
+    assert rounds.repeats_for(lambda n: asked.append(n) or 1e-3, 1.0, 100) == 100
+    assert asked[:2] == [1, 1] and max(asked) == 100
+    assert rounds.repeats_for(lambda _: 0.5, 0.5) == 1

@@ -134,3 +134,23 @@ def test_warning_of_a_bad_cache_names_caller_and_variable(folder, monkeypatch):
     with pytest.warns(RuntimeWarning, match=r"cannot keep .* TE_SELECT_CACHE_DIR") as caught:
         cache.keep(named("a"), b"code")
     assert caught[0].filename == __file__
+
+
+def test_problem_is_that_of_the_size_or_of_the_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "missing"))
+    assert cache.problem() == ""  # it will be made
+    monkeypatch.setenv(cache.SIZE, "many")
+    assert cache.problem().startswith("TE_SELECT_CACHE_SIZE is 'many'")
+    monkeypatch.delenv(cache.SIZE)
+    monkeypatch.setenv(cache.FOLDER, "~no-such-user/x")
+    assert cache.problem().startswith("TE_SELECT_CACHE_DIR is '~no-such-user/x': ")
+
+
+def test_taken_entry_that_is_damaged_goes_unless_it_is_to_stay():
+    def use(_data):
+        raise errors.ArtifactError
+
+    for stays in (True, False):
+        path = cache.write(cache.name_of("it", "a" * cache.DIGITS), b"damaged")
+        assert cache.taken(path.name, use, **{"damaged": False} if stays else {}) is None
+        assert path.exists() == stays

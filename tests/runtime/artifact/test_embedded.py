@@ -6,7 +6,9 @@ import pytest
 
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import embedded
+from te_select.runtime.artifact.manifest import Manifest
 
+TARGET = {"name": "x", "kind": "cpu", "architecture": "x86_64"}
 TEXT = b'{"sha256": "' + b"0" * 64 + b'"}'
 
 
@@ -53,3 +55,17 @@ def test_note_is_found_behind_others_of_any_length(length):
 def test_what_is_no_note_of_ours_is_none(image):
     with pytest.raises(ArtifactError, match=r"^x\.so (is no ELF|holds no manifest).*; expected a"):
         embedded.read(image, "x.so")
+
+
+def test_library_that_was_never_sealed_or_has_changed_is_said_apart():
+    manifest = Manifest((), {**TARGET, "cpu_features": []}, {})
+    image = elf(note(embedded.OWNER, embedded._unsealed(manifest), embedded.NOTE_TYPE))
+    sealed = embedded.seal(image)
+    assert embedded.read(sealed, "x.so")[0] == embedded.read(image, "x.so", check=False)[0]
+    for odd, said in (
+        (image, "linked into it as an object"),
+        (sealed + b"1", "was changed or cut"),
+    ):
+        with pytest.raises(ArtifactError, match=said):
+            embedded.read(odd, "x.so")
+        embedded.read(odd, "x.so", check=False)

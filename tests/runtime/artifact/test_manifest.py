@@ -62,3 +62,12 @@ def test_kernel_that_lacks_a_field_is_refused(field):
     del data["kernels"][0][field]
     with pytest.raises(ArtifactError, match=f"{field} is None, expected"):
         parse(json.dumps(data).encode(), "x.json")
+
+
+def test_other_names_of_c_functions_are_read_back_or_refused():
+    named = Manifest((KernelRecord(W, TUNED, names=("mask", "m2")),), MANIFEST.target, {})
+    assert parse(named.to_text(DIGEST), "x.json") == (named, DIGEST)
+    assert "names" not in KERNEL
+    for odd in ("2x", "a b", "select_it"):
+        with pytest.raises(ArtifactError, match=f"names holds '{odd}', expected identifiers"):
+            parse(changed(kernels=[{**KERNEL, "names": ["mask", odd]}]), "x.json")
