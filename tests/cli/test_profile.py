@@ -1,12 +1,18 @@
 """``te-select profile``, and where the profile is shown."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from te_select.backends.cpu.compiled_profile import of_this_machine
-from te_select.runtime.call.cpu.profile import DECISIONS, NEVER
+from te_select.runtime.call.cpu.profile import (
+    DECISIONS,
+    NEVER,
+    from_bytes,
+    problem_of_threads,
+)
 from te_select.timing import cores
 from te_select.timing.cpu import calibrate as module
 from te_select.timing.cpu.calibrate import Comparison, Measured
@@ -131,3 +137,33 @@ def test_env_shows_the_threads_and_what_is_wrong_with_them(monkeypatch, text):
         assert (shown["threads"], shown.get("problem")) == (256, None)
     else:
         assert f"TE_SELECT_NUM_THREADS is {text!r}" in shown["problem"]
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_reasoned"),
+    [("reasoned: amd", True), ("measured: znver5", False), ("measured by the user", False)],
+)
+def test_only_a_reasoned_profile_is_to_be_measured(origin, is_reasoned):
+    profile = dataclasses.replace(of_this_machine(), origin=origin)
+    assert bool(profile.advice) == is_reasoned
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1023, "1023 bytes"),
+        (1024, "1 KB"),
+        (1 << 20, "1 MB"),
+        (3 << 29, "1.5 GB"),
+        (NEVER - 1, "GB"),
+        (NEVER, "never"),
+    ],
+)
+def test_bytes_are_in_the_largest_unit(count, said):
+    assert said in from_bytes(count, "moved")
+
+
+@pytest.mark.parametrize("text", ["", "1", "007", "0", "00", "-1", "1.5", "²", " 3"])
+def test_threads_of_the_environment_are_a_positive_number(text, monkeypatch):
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", text)
+    assert (problem_of_threads() == "") == (text in ("", "1", "007"))

@@ -1,10 +1,14 @@
 """The measurer's side of a worker."""
 
+import multiprocessing
+import os
+import subprocess
 import sys
 import textwrap
 
 import pytest
 
+from te_select import TuningError
 from te_select.tuning.measuring import process
 from te_select.tuning.measuring.process import Worker, WorkerError
 from tests.support.programs import ended
@@ -31,3 +35,84 @@ def test_worker_ends_with_its_measurer_without_its_folder(tmp_path):
     """
     done = ended(sys.executable, "-c", textwrap.dedent(code), tmp_path / "gone", timeout=120)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+class Process:
+    """A process that has ended with a code, or goes on."""
+
+    pid = 1 << 30
+
+    def __init__(self, code):
+        self.code = code
+
+    def poll(self):
+        return self.code
+
+    def wait(self, timeout=None):
+        if self.code is None and timeout is not None:
+            raise subprocess.TimeoutExpired("it", timeout)
+
+        return self.code
+
+
+@pytest.fixture
+def worker(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "killpg", lambda *_: None)
+    made = Worker("module", tmp_path)
+    made._process, made._is_ready = Process(None), True
+    made._connection, made.theirs = multiprocessing.Pipe()
+    made._errors.write_text("first line\n\nlast   line\n")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (3, "ended with exit code 3: last line"),
+        (0, "ended with exit code 0: last line"),
+        (-9, "was killed by the system (SIGKILL), as it does when memory runs out: last line"),
+        (-11, "crashed (Segmentation fault): last line"),
+        (None, "gave no answer that can be read"),
+    ],
+)
+def test_cause_of_death_is_told_with_the_last_line(worker, code, said):
+    worker._process = Process(code)
+    assert worker._cause_of_death() == said
+
+
+def test_request_takes_the_answer_and_says_when_it_is_over(worker):
+    worker.theirs.send({"a": 1})
+    assert worker.request(5.0, "name", 7) == {"a": 1}
+    assert worker.theirs.recv() == ("name", (7,), 5.0 + process.GRACE_SECONDS)
+    assert worker.is_running()
+
+
+@pytest.mark.parametrize("answer", ["late", "closed", "fatal"])
+def test_request_that_fails_ends_the_process_unless_it_answers(worker, answer):
+    if answer == "closed":
+        worker.theirs.close()
+    if answer == "fatal":
+        worker.theirs.send({"fatal": "no room"})
+    said = {"late": "took longer than 0 s", "closed": "gave no answer", "fatal": "no room"}[answer]
+    with pytest.raises(TuningError if answer == "fatal" else WorkerError, match=said):
+        worker.request(0.0 if answer == "late" else 5.0, "name")
+    assert worker.is_running() == (answer == "fatal")
+
+
+def test_worker_that_does_not_begin_is_an_error_of_tuning(worker, monkeypatch):
+    monkeypatch.setattr(process, "STARTUP_SECONDS", 0)
+    worker._is_ready = False
+    with pytest.raises(TuningError, match=r"a worker \(module\) cannot be started: took longer"):
+        worker.start()
+    assert not worker.is_running()
+
+
+def test_reason_is_a_line_of_400_characters():
+    for error, said in (
+        (ValueError("a\n\n b  c"), "ValueError: b c"),
+        (ValueError(), "ValueError"),
+        (TuningError("a\n b"), "a b"),
+        (TuningError("x" * 400), "x" * 400),
+        (TuningError("x" * 401), "x" * 397 + "..."),
+    ):
+        assert process.reason(error) == said
