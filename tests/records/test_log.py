@@ -176,7 +176,7 @@ def test_record_holds_what_its_line_says(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "more"), [(1, ""), (2, "; so are 1 more"), (3, "; so are 2 more")]
 )
-def test_warning_has_the_first_damaged_line_and_counts_the_others(tmp_path, lines, more):
+def test_warning_has_the_first_damaged_line_and_counts_others(tmp_path, lines, more):
     damaged = tuple(log.Damage(k + 1, f"reason {k}", b"") for k in range(lines))
     said = f"line 1 is left out: reason 0{more} (te-select logs list)"
     with pytest.warns(RuntimeWarning, match=re.escape(said)):

@@ -124,7 +124,7 @@ def test_garbage_is_not_collected_while_one_call_is_timed(clock):
     assert gc.isenabled()
 
 
-def test_quantiles_are_rounds_and_the_spread_is_that_of_the_middle_half():
+def test_spread_is_that_of_the_middle_half():
     timing = Timing((9.0, 1.0, 4.0, 2.0, 5.0))
     assert [timing.quantile(q) for q in (0, 0.25, 0.5, 0.75, 1)] == [1, 2, 4, 5, 9]
     assert (timing.median, timing.spread) == (4.0, 0.75)

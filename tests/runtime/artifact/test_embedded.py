@@ -57,7 +57,7 @@ def test_what_is_no_note_of_ours_is_none(image):
         embedded.read(image, "x.so")
 
 
-def test_library_that_was_never_sealed_or_has_changed_is_said_apart():
+def test_library_never_sealed_or_changed_is_said_apart():
     manifest = Manifest((), {**TARGET, "cpu_features": []}, {})
     image = elf(note(embedded.OWNER, embedded._unsealed(manifest), embedded.NOTE_TYPE))
     sealed = embedded.seal(image)

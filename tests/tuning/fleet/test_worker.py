@@ -50,7 +50,7 @@ def worker(monkeypatch):
     return made
 
 
-def test_server_is_watched_while_it_measures_and_its_load_is_told(worker, clock, monkeypatch):
+def test_server_is_watched_while_it_measures_for_its_load(worker, clock, monkeypatch):
     monkeypatch.setattr(run_worker.Worker, "measure", lambda *_: {"results": []})
     found = worker.measure([], None, 1.25)
     assert worker.watched == [2, 0]  # whole seconds, then not any more
