@@ -15,7 +15,6 @@ import te_select
 from te_select import Workload
 from te_select.tuning.measuring import measurer as module
 from te_select.tuning.options import open_measurer
-from tests.support.programs import python
 from tests.support.tuning_candidates import (
     BAD_BUILDER,
     INSIDE,
@@ -126,20 +125,6 @@ def test_turns_have_a_sample_each_and_a_faulty_candidate_none(bad_measurer):
     assert "NumPy selects" in found[2].failure
 
 
-def test_libraries_stay_until_another_workload_or_the_closing():
-    with open_measurer(jobs=1) as opened:
-        list(opened.measure([candidate(), candidate(unroll=3)]))
-        (built,) = opened.folder.rglob("*.so")
-        opened.interleave([candidate()], 1)
-        assert list(opened.folder.rglob("*.so")) == [built]  # the finals build nothing anew
-        list(opened.measure([candidate(OTHER)]))
-        assert not built.exists()
-        assert opened.folder.is_dir()
-        assert [pid for pid in children(os.getpid()) if str(opened.folder) in command(pid)]
-    assert not opened.folder.exists()
-    assert not [pid for pid in children(os.getpid()) if str(opened.folder) in command(pid)]
-
-
 def test_workers_import_together_and_before_a_kernel_is_timed(monkeypatch):
     """All are launched before the first is waited for; all are ready before the first is timed."""
     seen = []
@@ -159,16 +144,6 @@ def test_workers_import_together_and_before_a_kernel_is_timed(monkeypatch):
         assert seen == [True]
 
 
-def test_run_worker_is_replaced_after_some_libraries(measurer, monkeypatch):
-    list(measurer.measure([candidate()]))
-    monkeypatch.setattr(module, "RECYCLE_AFTER", 1)
-    processes = [measurer._worker._process]
-    for found in measurer.measure([candidate(), candidate()]):
-        assert found.seconds
-        processes.append(measurer._worker._process)
-    assert len(set(processes)) == 3
-
-
 def test_worker_that_died_between_two_candidates_is_replaced(measurer):
     list(measurer.measure([candidate()]))
     measurer._worker.start()
@@ -176,11 +151,6 @@ def test_worker_that_died_between_two_candidates_is_replaced(measurer):
     measurer._worker._process.wait()
     (found,) = measurer.measure([candidate()])
     assert found.seconds
-
-
-def test_workloads_that_cannot_be_run_are_failures(measurer):
-    (found,) = measurer.measure([candidate(Workload((1,), (1 << 36,), ()))])
-    assert "GiB of memory are available" in found.failure
 
 
 def test_worker_that_cannot_be_started_is_an_error(monkeypatch):
@@ -192,17 +162,6 @@ def test_worker_that_cannot_be_started_is_an_error(monkeypatch):
         pytest.raises(te_select.TuningError, match="there_is_no_such_module"),
     ):
         list(opened.measure([candidate()]))
-
-
-@pytest.mark.parametrize("runner", ["", "remote", "rpc://h/k", "rpc://h:0/k", "rpc://h:99999/k", 3])
-def test_unknown_runner_is_refused(runner):
-    with pytest.raises(te_select.TuningError, match="expected local or rpc://HOST:PORT/KEY"):
-        open_measurer(runner)
-
-
-def test_measuring_imports_no_tvm_but_in_the_build_worker():
-    modules = "te_select.tuning.measuring, te_select.tuning.measuring.run_worker"
-    assert python(f"import sys, {modules}; print('tvm' in sys.modules)") == "False\n"
 
 
 SESSION = """

@@ -4,11 +4,13 @@ import os
 
 import pytest
 
-from te_select import Workload
+from te_select import TuningError, Workload
 from te_select.tuning.measuring import measurer as module
 from te_select.tuning.measuring.measurer import LocalMeasurer
 from te_select.tuning.measuring.process import Worker, WorkerError
+from te_select.tuning.options import open_measurer, parse_runner
 from te_select.tuning.task import Built, Candidate
+from tests.support.programs import python
 
 W, OTHER = (Workload((n,), (n,), ()) for n in (7, 9))
 RIGHT, WRONG = {"seconds": (1e-3, 2e-3)}, {"failure": "out[0,0] is not what NumPy selects"}
@@ -160,3 +162,26 @@ def test_there_is_a_builder_for_each_cpu_up_to_16(fake, monkeypatch, cpus, jobs)
         with LocalMeasurer(asked, 30.0) as opened:
             wanted = asked or jobs
             assert (opened.jobs, len(opened._workers), opened.batch) == (wanted, wanted, 4 * wanted)
+
+
+@pytest.mark.parametrize("runner", ["", "remote", "rpc://h/k", "rpc://h:0/k", "rpc://h:65536/k", 3])
+def test_unknown_runner_is_refused(runner):
+    with pytest.raises(TuningError, match="expected local or rpc://HOST:PORT/KEY"):
+        open_measurer(runner)
+
+
+def test_measuring_imports_no_tvm_but_in_the_build_worker():
+    modules = "te_select.tuning.measuring, te_select.tuning.measuring.run_worker"
+    assert python(f"import sys, {modules}; print('tvm' in sys.modules)") == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("runner", "found"),
+    [
+        ("local", None),
+        ("rpc://h:1/k", (("h", 1), "k")),
+        ("rpc://[::1]:65535/a-b", (("::1", 65535), "a-b")),
+    ],
+)
+def test_runner_is_this_machine_or_a_tracker_and_a_key(runner, found):
+    assert parse_runner(runner) == found
