@@ -30,7 +30,14 @@ Dim = int | str
 Shape = tuple[Dim, ...]
 Axes = tuple[int | None, ...]
 
-RULES = ("none", "numpy", "pdpd", "multidirectional")
+# Each rule in words, of `broadcast`'s arguments.
+IN_WORDS = {
+    "none": "none, all shapes are equal",
+    "numpy": "numpy, then with else_, and cond to their result; shapes are aligned right",
+    "pdpd": "pdpd, else_ and cond to then, from its axis {axis} on",
+    "multidirectional": "multidirectional, all three with each other; shapes are aligned right",
+}
+RULES = tuple(IN_WORDS)
 LONGEST_SHOWN = 160  # characters of an offending value, or bits of an int
 MAX_RANK = 64  # NumPy's own limit; higher ranks could not be verified
 MAX_ELEMENTS = 2**57  # byte offsets of 16-byte elements stay far inside 64 bits
@@ -66,7 +73,7 @@ class Broadcast:
 
 def count_of(count: int, what: str) -> str:
     """So many of something, for people: ``1 record``, ``2 records``."""
-    return f"{count} {what}{'s' * (count != 1)}"
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def parse_shape(shape: Iterable[Any], operand: str) -> Shape:

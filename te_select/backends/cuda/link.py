@@ -64,8 +64,9 @@ def stub_source(
     Returns
     -------
     str
-        For every kernel a description and the two exported functions ``<workload.name>`` (strict
-        types) and ``<workload.name>__bits`` (any type of the width); then its plain C function.
+        For every kernel a description and the three exported functions ``<workload.name>`` (strict
+        types), ``<workload.name>__bits`` (any type of the width) and ``<workload.name>__try``
+        (refuses without an error); then its plain C function.
     """
     blobs = [_embedded(f"cubin_{arch}", folder / f"{arch}.cubin") for arch in archs]
     blobs.append(_embedded("newest_ptx", folder / "newest.ptx"))

@@ -3,18 +3,12 @@
 import hashlib
 
 from te_select.operator import family
-from te_select.operator.broadcast import Shape, format_shape
+from te_select.operator.broadcast import IN_WORDS, Shape, format_shape
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.c import FOLDER
 
 MARK = b"/* Kernels of te-select"  # how every header begins
 _C_TYPES = {"float32": "float", "float64": "double", "complex64": "float", "complex128": "double"}
-_RULES = {
-    "none": "none, all shapes are equal",
-    "numpy": "numpy, then with else_, and cond to their result; shapes are aligned right",
-    "pdpd": "pdpd, else_ and cond to then, from its axis {axis} on",
-    "multidirectional": "multidirectional, all three with each other; shapes are aligned right",
-}
 _CPU = "Pointers are to memory of the CPU. A call returns when out is written."
 _DEVICE = """\
 Pointers are to memory of one CUDA device; of an input of one element, also of the CPU. A call
@@ -111,7 +105,7 @@ def _function(manifest: Manifest, record: KernelRecord) -> str:
  *   else_  {_operand(dtype, workload.else_shape)}
  *   out    {_operand(dtype, workload.out_shape)}{_served(manifest, workload.name)}
  * out may be then or else_ itself, of as many elements; it overlaps no input otherwise.
- * Broadcast: {_RULES[workload.auto_broadcast].format(axis=workload.axis)}. */
+ * Broadcast: {IN_WORDS[workload.auto_broadcast].format(axis=workload.axis)}. */
 te_select_status {name}(
     const uint8_t* cond,
     const {element}* then,

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from te_select.errors import ArtifactError
-from te_select.operator import family
+from te_select.operator import broadcast, family
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import header
@@ -86,6 +86,14 @@ def test_headers_that_share_kernels_are_included_together(language, tmp_path):
         (tmp_path / f"{name}.h").write_bytes(header.text(described(workloads)))
     source = '#include "a.h"\n#include "b.h"\n#include "c.h"\n'
     check(language, source + "const char* used(void) { return te_select_error(); }\n", tmp_path)
+
+
+def test_header_has_the_words_of_a_new_rule(monkeypatch):
+    monkeypatch.setitem(broadcast.IN_WORDS, "toy", "toy, from axis {axis} on")
+    monkeypatch.setattr(broadcast, "RULES", tuple(broadcast.IN_WORDS))
+    monkeypatch.setitem(broadcast._COMBINE, "toy", broadcast._COMBINE["none"])
+    text = header.text(described([Workload((3,), (3,), (3,), "int8", "toy")])).decode()
+    assert "Broadcast: toy, from axis -1 on." in text
 
 
 def test_header_names_shapes_types_rule_and_sizes():
