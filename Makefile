@@ -49,6 +49,7 @@ lint: $(LINT)  ## check form, types and imports
 	$(BIN)/lint-imports
 	python3 .ci/words.py
 	$(BIN)/python .ci/weight.py
+	$(BIN)/python .ci/packed.py
 	find benchmarks examples schedules te_select tests -regex '.*\.\(c\|h\|cc\|cuh\)' -exec \
 		$(BIN)/clang-format --dry-run --Werror {} +
 	find te_select -name '*.c' | xargs -P 2 -n 4 sh -c \

@@ -101,3 +101,64 @@ def test_repair_may_exceed_a_limit_by_one_percent(weighed):
 
 def test_file_of_no_known_ending_is_refused(weighed):
     assert "te_select/c.rs: is .rs source?" in weighed({"te_select/c.rs": "fn f() {}\n"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a, b = b, a",  # a swap
+        "low, high = (low, middle) if up else (middle, high)",
+        "a, b = 1, 'text'",
+        "a, b = 1 << 10, [-1, 2.0]",
+        "a, b = f(1), f(2)",
+        "a, b = x.sum(), y.sum()",
+        "a, b = self.x, self.y",
+        "a, b = x[0], x[1]",
+        "a, b = folder / 'a', folder / 'b'",
+        "a, b = f()",
+        "line = ' ' * len(text)",
+        "noughts = '0' * digits",
+    ],
+)
+def test_line_of_one_thought_is_allowed(tmp_path, line):
+    assert pack(tmp_path, line) == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a, b = x, y",
+        "self.a, self.b = x, 1",
+        "a, b = f(), g()",
+        "a, b = x.a, y.b",
+        "a, b = folder / 'a', [folder]",
+        "a, b = f'{x}', 1",
+        "a, b = *x, 1",
+    ],
+)
+def test_unrelated_things_in_one_assignment_are_refused(tmp_path, line):
+    assert "a.py:2: assigns unrelated things" in pack(tmp_path, line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a = f'{x} more' * (x > 1)",
+        "a = 'text' * (not x)",
+        "a = ['--all'] * bool(x)",
+        "a = 'text' * is_late",
+        "a = 'text' * self.quiet",  # annotated in another file
+        "a = record.won * 'text'",
+    ],
+)
+def test_text_times_a_bool_is_refused(tmp_path, line):
+    assert "a.py:2: multiplies by a bool" in pack(tmp_path, line)
+
+
+def pack(folder, line):
+    (folder / "a.py").write_text(f"# A comment.\n{line}\n")
+    other = "def f(quiet: bool): ...\n\nclass Record:\n    won: bool\n"
+    (folder / "b.py").write_text(other)
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
+    return run(folder, str(CI / "packed.py"), PATH=os.environ["PATH"]).strip()

@@ -107,11 +107,10 @@ def quantized(side):
 
 def test_where_between_quantized_tensors_is_fused_with_them(tmp_path):
     (of_x, x), (of_y, y) = quantized("x"), quantized("y")
-    where, again = (
-        node("Where", WHERE, ["w"]),
-        node("QuantizeLinear", ["w", "scale", "zero"], ["o"]),
-    )
-    inputs, out = [tensor("c", "bool", ["n"]), x, y], tensor("o", "uint8", None)
+    where = node("Where", WHERE, ["w"])
+    again = node("QuantizeLinear", ["w", "scale", "zero"], ["o"])
+    inputs = [tensor("c", "bool", ["n"]), x, y]
+    out = tensor("o", "uint8", None)
     made = graph([of_x, of_y, where, again], inputs, out, initializer=OF_QUANTIZED)
     options()  # the library is registered
     devices = {each.ep_name: each for each in onnxruntime.get_ep_devices()}
@@ -166,7 +165,8 @@ def test_session_is_run_from_eight_threads():
 
 def check_session(made, counted=1):
     """It selects, and so many of its calls are ours; None if that is up to ONNX Runtime."""
-    before, fed = ours.calls(), feeds(SHAPE, SHAPE, SHAPE)
+    before = ours.calls()
+    fed = feeds(SHAPE, SHAPE, SHAPE)
     assert made.run(None, fed)[0].tobytes() == np.where(*fed.values()).tobytes()
     assert counted in (None, ours.calls() - before)
 
@@ -243,13 +243,13 @@ def test_another_api_of_onnx_runtime_is_refused(path, version):
     )
     create = ctypes.CDLL(str(path)).CreateEpFactories
     create.restype = ctypes.c_void_p
-    factory, count = ctypes.c_void_p(), ctypes.c_size_t(9)
+    factory = ctypes.c_void_p()
+    count = ctypes.c_size_t(9)
     made = create(
         b"name", base, None, ctypes.byref(factory), ctypes.c_size_t(4), ctypes.byref(count)
     )
     assert (made, factory.value, count.value) == (status, None, 0)
-    wanted = "te_select needs ONNX Runtime 1.24 or newer, of version 1; this is " + version
-    assert said == [wanted]
+    assert said == ["te_select needs ONNX Runtime 1.24 or newer, of version 1; this is " + version]
 
 
 IN_A_PROCESS = """

@@ -144,7 +144,9 @@ class Walk:
         ``(address + r * inner * width) % vector_bytes == 0``. A plain store to a line that is
         stored past the cache costs more than is saved, so nothing overlaps there.
         """
-        span, n, back = self.span, self.given.n, self._backwards()
+        span = self.span
+        n = self.given.n
+        back = self._backwards()
         if not span.streaming:
             self._plain_stores(back)
             return
@@ -164,13 +166,16 @@ class Walk:
         branch(T.And(worth, missing % unit == 0), past_cache, lambda: self._plain_stores(back))
 
     def _plain_stores(self, back: Expr | None) -> None:
-        n, lanes = self.given.n, self.span.lanes
+        n = self.given.n
+        lanes = self.span.lanes
         done = self._main_loop(T.int64(0), back, past_cache=False)
         branch(done < n, lambda: self.store(self.group, [(self.given, n - lanes)], lanes))
 
     def _main_loop(self, first: Expr, back: Expr | None, past_cache: bool) -> Expr:
         """The main loop, from row ``first`` on; return the first row of the tail."""
-        span, n, skipping = self.span, self.given.n, self.skipping
+        span = self.span
+        n = self.given.n
+        skipping = self.skipping
         groups = span.groups_per_iteration
         step = groups * span.lanes
 
@@ -189,9 +194,12 @@ class Walk:
     def _backwards(self) -> Expr | None:
         """Whether to go backwards, by the inputs that are read as fast as out is written."""
         given, span = self.given, self.span
-        names = ["then", "else_", *["cond"] * (span.width == 1)]
+        names = ["then", "else_"]
+        if span.width == 1:
+            names.append("cond")
         inputs = [getattr(given, name) for name in names if given.moves[name] == "f"]
-        n, row_bytes = given.n, span.width * span.inner
+        n = given.n
+        row_bytes = span.width * span.inner
         is_short = isinstance(n, tirx.IntImm) and n.value < LEAST_BYTES // row_bytes
         if span.forwards or is_short or not inputs:
             return None

@@ -71,7 +71,10 @@ def command(row: Row, options: Options) -> str:
     words += ["--rounds", str(row.rounds), "--target", options.target]
     if options.tuning_logs is not None:
         words += ["--tuning-logs", options.tuning_logs or "none"]
-    words += ["--named"] * options.named + ["--cold"] * options.cold
+    if options.named:
+        words.append("--named")
+    if options.cold:
+        words.append("--cold")
     return shlex.join(words)
 
 

@@ -158,7 +158,8 @@ def print_table(
     """
     console = Console(markup=False, highlight=False)
     unbounded = console.options.update(max_width=_UNBOUNDED)
-    for count in range(len(least) * console.is_terminal + 1):
+    most_left_out = len(least) if console.is_terminal else 0
+    for count in range(most_left_out + 1):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         columns = [name for name in rows[0] if name not in least[:count]]
         for name in columns:
@@ -217,10 +218,12 @@ def _in_words(value: Any) -> str:
 
 def _fail(error: BaseException, *, as_json: bool) -> int:
     """Say what went wrong, on one line; the exit code."""
-    kind, line = type(error).__name__, str(error)
+    kind = type(error).__name__
+    line = str(error)
     code = BAD_USAGE if isinstance(error, _BAD_VALUES) else FAILED
     if isinstance(error, KeyboardInterrupt):
-        line, code = INTERRUPTION, INTERRUPTED
+        line = INTERRUPTION
+        code = INTERRUPTED
     elif isinstance(error, ModuleNotFoundError):
         return _fail(not_installed("this", error), as_json=as_json)
     elif isinstance(error, BrokenPipeError):
@@ -229,13 +232,16 @@ def _fail(error: BaseException, *, as_json: bool) -> int:
     elif isinstance(error, MemoryError):
         line = f"there is not enough memory: {error}"
     elif isinstance(error, OSError):
-        what, line = error.filename, error.strerror or str(error)
+        what = error.filename
+        line = error.strerror or str(error)
         if what is None and error.errno in _NO_ROOM:  # errors of files have a file name
             _drop_output()
             what, as_json = "standard output", False
         line = line if what is None else f"{what} cannot be used: {line}"
     elif hasattr(error, "format_message"):  # Typer's own
-        kind, line, code = "UsageError", _explain(error, error.format_message()), BAD_USAGE
+        kind = "UsageError"
+        line = _explain(error, error.format_message())
+        code = BAD_USAGE
     elif not isinstance(error, (SelectError, UsageError)):
         raise error
     line = printable(" ".join(line.split()))

@@ -60,7 +60,7 @@ class Verbs(typer.Typer):
     def verb(self, name: str, **options: Any) -> Callable[[Callable[..., None]], Any]:
         """Make a function a verb: a parameter whose type is a dataclass is a flag per field.
 
-        In the help, the flags of a dataclass are a panel, whose title is its docstring.
+        In the help, the flags of a dataclass are a panel, which has a title of its own.
         """
         make = self.command(name, cls=Command, **options)
         return lambda command: make(_with_groups(command))
@@ -79,7 +79,7 @@ def _with_groups(command: Callable[..., None]) -> Callable[..., None]:
         groups[parameter.name] = group
         for flag in inspect.signature(groups[parameter.name], eval_str=True).parameters.values():
             _, option = get_args(flag.annotation)
-            option.rich_help_panel = str(group.__doc__).rstrip(".")
+            option.rich_help_panel = groups[parameter.name].title
             flags.append(flag.replace(kind=flag.KEYWORD_ONLY))
 
     @functools.wraps(command)

@@ -37,8 +37,9 @@ Expand = Annotated[bool, typer.Option("--expand", help="Look into functions of O
 
 @dataclass(frozen=True)
 class ModelFlags:
-    """Which workloads."""
+    """A model, and what its dims are."""
 
+    title = "Which workloads"
     model: Model = None
     size: Annotated[
         list[str] | None,

@@ -28,8 +28,9 @@ _CAPTURED = "what a program wrote that ran with TE_SELECT_CAPTURE"
 
 @dataclass(frozen=True)
 class SuiteFlags:
-    """Which workloads."""
+    """Workloads of a suite."""
 
+    title = "Which workloads"
     suite: Annotated[str | None, typer.Option(help="Of the bench: default or baselines.")] = None
     only: Annotated[str | None, typer.Option(help="A glob over the suite's workloads.")] = None
 
@@ -50,8 +51,9 @@ class SuiteFlags:
 
 @dataclass(frozen=True)
 class OtherFlags:
-    """Which workloads."""
+    """Workloads that something else names: a library, a program that ran, a kernel of where()."""
 
+    title = "Which workloads"
     library: Annotated[Path | None, typer.Option(help="All workloads of a library.")] = None
     captured: Annotated[Path | None, typer.Option(help="A file of TE_SELECT_CAPTURE.")] = None
     where: Annotated[str | None, typer.Option(help='A kernel of where(): "w4 n:cte".')] = None
@@ -80,7 +82,8 @@ def entries_of(
     """
     from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
 
-    of_suite, of_bench = suite != SuiteFlags(), other is None
+    of_suite = suite != SuiteFlags()
+    of_bench = other is None
     other = other or OtherFlags()
     library, captured, where = other.library, other.captured, other.where
     others = sum(source is not None for source in (model.model, library, where, captured))

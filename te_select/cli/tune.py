@@ -34,15 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OldFlags(OtherFlags):
-    """Which workloads."""
+    """Workloads of these sources, and of old records."""
 
     again: Annotated[bool, typer.Option("--again", help="Records of other versions.")] = False
 
 
 @dataclass(frozen=True)
 class PlaceFlags:
-    """The machine."""
+    """The machine to tune on, and what builds for it."""
 
+    title = "The machine"
     target: Annotated[str, typer.Option(help="As for compile, or a list of CPUs.")] = "native"
     runner: Annotated[
         str, typer.Option(help="local, or rpc://HOST:PORT/KEY; {target} in it is the target.")
@@ -55,16 +56,18 @@ class PlaceFlags:
 
 @dataclass(frozen=True)
 class ChoiceFlags:
-    """How long."""
+    """How long to tune, and what may be passed over."""
 
+    title = "How long"
     every: Annotated[bool, typer.Option("--all", help="Tune what is near the roof, too.")] = False
     minutes: Annotated[float | None, typer.Option(min=0.0, help="The most, for all.")] = None
 
 
 @dataclass(frozen=True)
 class TrialFlags:
-    """Trials."""
+    """How trials are proposed and measured."""
 
+    title = "Trials"
     trials: Annotated[int, typer.Option(help="Configs to measure per workload.")] = 64
     timeout: Annotated[float, typer.Option(help="Seconds that a config may take.")] = 30.0
     jobs: Annotated[int | None, typer.Option(help="Builds at once; default: one per CPU.")] = None
@@ -232,14 +235,12 @@ def _tune_all(
         from te_select.tuning.agenda import Agenda, Job, take_over  # noqa: PLC0415 - imports tvm
         from te_select.tuning.session import FamilySession, Session  # noqa: PLC0415 - as above
 
-        kinds_of = {entry.of_where for entry in wanted} or {False}
-        sessions = {
-            (of_where, target): stack.enter_context(
-                (FamilySession if of_where else Session)(target, logs, runner, options, measurer)
-            )
-            for of_where in kinds_of
-            for target, runner in targets
-        }
+        sessions: dict[tuple[bool, str], Session] = {}
+        for of_where in {entry.of_where for entry in wanted} or {False}:
+            session_of = FamilySession if of_where else Session
+            for target, runner in targets:
+                session = session_of(target, logs, runner, options, measurer)
+                sessions[of_where, target] = stack.enter_context(session)
         stack.enter_context(display)
         todo = []
         for entry, (target, _) in itertools.product(wanted, targets):

@@ -21,8 +21,9 @@ _FIELDS = (*_SHAPES, "dtype", "auto_broadcast", "axis", "op", "name")
 
 @dataclass(frozen=True)
 class WorkloadFlags:
-    """Which workloads."""
+    """A workload, by its shapes and its rule."""
 
+    title = "Which workloads"
     cond: Annotated[str | None, typer.Option(help='Shape of cond: 1,batch,128; "" scalar.')] = None
     then: Annotated[str | None, typer.Option(help="Shape of then.")] = None
     else_: Annotated[str | None, typer.Option("--else", help="Shape of else.")] = None
@@ -39,7 +40,7 @@ class WorkloadFlags:
 
 @dataclass(frozen=True)
 class WorkloadsFlags(WorkloadFlags):
-    """Which workloads."""
+    """Workloads by their shapes, several of them as JSON."""
 
     workload: Annotated[
         list[str] | None,

@@ -110,18 +110,17 @@ def export(  # noqa: PLR0913 - one for each choice
         plan.setdefault(member, of_family)
     if not plan:
         raise ArgumentError(_nothing_to_compile(nodes))
-    has_c = kind.c_functions
-    if static and not has_c:
+    if static and not kind.c_functions:
         raise ArgumentError(f"static code is not for targets of the kind {kind.name}")
     ending = stored.OBJECT if static == "object" else stored.ARCHIVE
-    endings = [".json", *[".h"] * has_c, *[ending] * bool(static)]
+    readable = [".json", ".h"] if kind.c_functions else [".json"]
+    endings = [*readable, ending] if static else readable
     paths = [stored.check_path(each, endings) for each in _paths(path, targets)]
-    of_models = Counter(node.model for node in nodes if node.model is not None)
-    models = [ModelRecord(model.name, model.sha256, n) for model, n in of_models.items()]
     records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
-    named = _named(names, nodes, unique if has_c else [])
-    options: dict[str, Any] = {"models": models, "names": named}
-    options |= {"places": places} if places else {}
+    named = _named(names, nodes, unique if kind.c_functions else [])
+    options: dict[str, Any] = {"models": _models(nodes), "names": named}
+    if places:
+        options["places"] = places
     made: dict[Path, stored.Stored] = {}
     total = len(targets) * (len(plan) + 1)  # the last step of each compiles all of them
     step = progress or (lambda _done, _total: None)
@@ -134,13 +133,20 @@ def export(  # noqa: PLR0913 - one for each choice
                 chosen += [apply(workload, level) for level in resolved.levels]
             step(done + 1, total)
             code = built.with_suffix(ending)
-            beside: dict[str, Any] = {"static": code} if static else {}
-            build_scheduled(chosen, built, resolved, records, unique, **options, **beside)
+            if static:
+                options["static"] = code
+            build_scheduled(chosen, built, resolved, records, unique, **options)
             made[one] = stored.read(built)
             if static:
                 made[one] = replace(made[one], static={ending: code.read_bytes()})
         stored.write_all(made)
     return Path(path)
+
+
+def _models(nodes: Sequence[ModelNode]) -> list[ModelRecord]:
+    """The models that nodes are of, with how many nodes of each."""
+    counts = Counter(node.model for node in nodes if node.model is not None)
+    return [ModelRecord(model.name, model.sha256, n) for model, n in counts.items()]
 
 
 def _named(

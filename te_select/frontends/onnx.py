@@ -80,6 +80,7 @@ def _node(site: Site, flat: Flat, tensors: Mapping[str, Tensor]) -> ModelNode:
         [replace(tensors.get(name, Tensor()), constant=name in flat.constant) for name in call]
         for call in flat.calls(site.place)
     ]
-    operands = list(map(join, zip(*calls or [[Tensor()] * 3], strict=True)))
+    unknown = [Tensor(), Tensor(), Tensor()]
+    operands = [join(each) for each in zip(*(calls or [unknown]), strict=True)]
     site = replace(site, conditional=site.place not in flat.surely_run)
     return model_node(site, operands, {name: text for text, name in flat.names.items()})

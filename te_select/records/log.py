@@ -154,7 +154,8 @@ class Log:
     def warn(self) -> None:
         """Warn of damaged lines: how many there are, and the first of them."""
         if complaints := self.complaints():
-            more = f"; so are {len(complaints) - 1} more" * (len(complaints) > 1)
+            others = len(complaints) - 1
+            more = f"; so are {others} more" if others else ""
             warn(f"{complaints[0]}{more} (te-select logs list)")
 
 

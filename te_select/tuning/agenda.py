@@ -112,7 +112,9 @@ class Job:
 
     def looked_at(self, observe: Observer) -> Job:
         """The job with the times of the default and of the roof; of several the better ones."""
-        seconds, roof, mask = self.session.look(self.task, observe), self.roof, self.task.mask
+        seconds = self.session.look(self.task, observe)
+        roof = self.roof
+        mask = self.task.mask
         if self.session.runner == LOCAL and not self.task.ranges:
             pattern = access_pattern(self.task.points[-1])
             needed = pattern.bytes_needed(mask.density / 100, mask.block)
@@ -207,15 +209,19 @@ class Agenda:
         if job.share < NEAR_ROOF:
             return job
         why = f"the default reaches {job.share:.0%} of the roof"
-        doubts = doubt.reasons(watch.others(), 0.0) or "no kernel can" * (job.share > BEYOND_ROOF)
-        why = f"unsure: {why}, but {doubts}" if doubts else why
+        doubts = doubt.reasons(watch.others(), 0.0)
+        if not doubts and job.share > BEYOND_ROOF:
+            doubts = "no kernel can"
+        if doubts:
+            why = f"unsure: {why}, but {doubts}"
         return replace(job.outcome(), passed_over=f"{why}; --all tunes it")
 
     def _tune(self, job: Job, observe: Observer, seconds: float) -> Outcome:
         """Tune one of the jobs that are left, in its share of the time."""
         until = time.monotonic() + seconds
         try:
-            record, run = job.session.tune(job.task, observe, until), job.session.last_run
+            record = job.session.tune(job.task, observe, until)
+            run = job.session.last_run
         except UntunableError as error:
             return replace(job.outcome(), error=str(error))
         if run is None:  # another session has tuned it meanwhile

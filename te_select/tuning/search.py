@@ -65,7 +65,8 @@ def search(
         A batch; no two configs have one effect.
     """
     trials = options.trials
-    every, extra = space.configs, {space.effect(config): config for config in known}
+    every = space.configs
+    extra = {space.effect(config): config for config in known}
     left = {space.effect(config): config for config in every}
     times: dict[object, float] = {}
 
@@ -118,7 +119,8 @@ class Evolution:
 
     @forks.no_fork_during()
     def __init__(self, space: Space, worth: Worth, trials: int, seed: int) -> None:
-        self._config_of, self._target = space.schedule.config_of, space.target.tvm
+        self._config_of = space.schedule.config_of
+        self._target = space.target.tvm
         self._proposed: list[tuple[Any, Any]] = []
         mod = IRModule({"main": definition(space.workload)})
         self._database = ms.database.MemoryDatabase()
@@ -194,7 +196,8 @@ class RedrawNumber(ms.mutator.PyMutator):  # type: ignore[misc]  # TVM is untype
 
     def __init__(self, seed: int) -> None:
         super().__init__()
-        self.seed, self.random = seed, random.Random(seed)
+        self.seed = seed
+        self.random = random.Random(seed)
 
     def _initialize_with_tune_context(self, context: Any) -> None:
         """Do nothing: the context is not needed."""
@@ -217,7 +220,8 @@ class OfWorth(ms.cost_model.PyCostModel):  # type: ignore[misc]  # TVM is untype
 
     def __init__(self, config_of: Any, worth: Worth) -> None:
         super().__init__()
-        self.config_of, self.worth = config_of, worth
+        self.config_of = config_of
+        self.worth = worth
 
     def predict(self, _context: Any, candidates: Sequence[Any]) -> npt.NDArray[np.float64]:
         """The speed of each, 1 for the default's."""
@@ -228,16 +232,20 @@ class OfWorth(ms.cost_model.PyCostModel):  # type: ignore[misc]  # TVM is untype
         """Do nothing: the worth of the knobs is known."""
 
 
+def _log_nothing(*_: object) -> None:
+    """Print nothing, as a logger of TVM."""
+
+
 def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -> Any:
     """Make a TuneContext; the caller must keep it, because its strategy does not.
 
     TuneContext's own constructor parses 248 tensor intrinsics of other machines, which took 21 s.
     """
-    context, make = ms.TuneContext.__new__(ms.TuneContext), "s_tir.meta_schedule.TuneContext"
+    context = ms.TuneContext.__new__(ms.TuneContext)
     # Mutators are Python, and with one thread the result is reproducible. TVM treats the seed 0 as
     # 1. MetaSchedule's own logger prints a page for each batch.
-    name, threads, logger = "main", 1, lambda *_: None
-    given = mod, target, space, strategy, name, threads, seed + 1, logger
-    context.__init_handle_by_constructor__(tvm_ffi.get_global_func(make), *given)
+    make = tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContext")
+    given = mod, target, space, strategy, "main", 1, seed + 1, _log_nothing
+    context.__init_handle_by_constructor__(make, *given)
     tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContextInitialize")(context)
     return context

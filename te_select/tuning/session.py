@@ -86,7 +86,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
         self._own: Measurer | None = None
         self.last_run: Run | None = None  # of the last task; None if it had a record
         self._journals: dict[Task, Journal] = {}
-        self._builder, self._rules = builder(self.target.kind), schedule_of(self.target.kind)
+        self._builder = builder(self.target.kind)
+        self._rules = schedule_of(self.target.kind)
         general = versions()
         self.versions = {name: general[name] for name in _BUILDERS} | self._builder.versions()
         with store.locked(self.folder):  # fail before minutes of measuring, not after
@@ -169,22 +170,33 @@ class Session(contextlib.AbstractContextManager["Session"]):
                 return there
             run = self.last_run = Run(task, self.measurer, journal, observe, until)
             watch = self.measurer.watch()
-            incumbents = [*only, *([self._rules.config_from(there.config)] if there else [])]
-            given = (1 + len(only), iter([[self._default(task)], [*only]]))
-            trials = run.trials(*(given if only else self._search(run, task)))
+            incumbents = list(only)
+            if there:
+                incumbents.append(self._rules.config_from(there.config))
+            if only:
+                trials = run.trials(1 + len(only), iter([[self._default(task)], list(only)]))
+            else:
+                trials = run.trials(*self._search(run, task))
             in_finals = self.measurer.watch()  # a burst there would be thin in the whole
             best, won, its, of_default = run.finals(incumbents)
-            busy, spread = max(watch.others(), in_finals.others()), its.ratios(of_default).spread
+            busy = max(watch.others(), in_finals.others())
+            spread = its.ratios(of_default).spread
             gain = of_default.median / its.median if won else 1.0
             unsure = doubt.reasons(busy, spread, gain, run.promised)
-            unsure = unsure or doubt.LATE * (run.is_cut_short and not won)
+            if not unsure and run.is_cut_short and not won:
+                unsure = doubt.LATE
             if not won or unsure:
-                best, its = self._default(task), of_default
+                best = self._default(task)
+                its = of_default
             told: dict[str, Any] = {
-                "config": asdict(best), "seconds": its.median, "default_seconds": of_default.median,
-                "trials": len(trials), "failed": sum(trial.seconds is None for trial in trials),
-                "busy_cores": busy, "spread": spread,
-            }  # fmt: skip
+                "config": asdict(best),
+                "seconds": its.median,
+                "default_seconds": of_default.median,
+                "trials": len(trials),
+                "failed": sum(trial.seconds is None for trial in trials),
+                "busy_cores": busy,
+                "spread": spread,
+            }
             texts = {"unsure": unsure, **task.conditions}
             told |= {name: text for name, text in texts.items() if text}
             record = log.made(task.sized, self.target, told | self._provenance(task))
@@ -227,19 +239,23 @@ class Session(contextlib.AbstractContextManager["Session"]):
 
     def _provenance(self, task: Task) -> dict[str, Any]:
         """The machine, the versions and the command, for readers of the record."""
-        mask, usual = task.mask, asdict(Options())
+        mask = task.mask
+        usual = asdict(Options())
         place = {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
         given = dict([task.source]) | place | asdict(self.options) | asdict(mask)
         words = ["te-select", "tune"]
         for name, value in given.items():
             if value is not None and value != usual.get(name):
-                words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+                words.append(f"--{name.replace('_', '-')}")
+                if value is not True:
+                    words.append(str(value))
         for name, least, most in task.ranges:
             words += ["--size", f"{name}={least}:{most}"]
         if self.runner == LOCAL:
             device, cpus = self._builder.tuned_on(self.target)
         else:
-            device, cpus = f"{self.measurer.machine} behind {self.runner}".strip(), None
+            device = f"{self.measurer.machine} behind {self.runner}".strip()
+            cpus = None
         task_of = {"workload": task.workload.to_json(), "mask": vars(mask), "ranges": task.ranges}
         told = {"machine": device, "cpus": cpus, "versions": self.versions}
         return told | {"command": shlex.join(words), "task": task_of}

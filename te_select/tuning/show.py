@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -40,7 +40,10 @@ class Display(Bar):
     """
 
     def __init__(self, workloads: int, *, quiet: bool = False) -> None:
-        self.workloads, self._quiet, self._done, self._name = workloads, quiet, 0, ""
+        self.workloads = workloads
+        self._quiet = quiet
+        self._done = 0
+        self._name = ""
         self.progress: Progress | None = None  # of the workload that is being tuned
         console = Console(stderr=True, quiet=not sys.stderr.isatty())
         line = TextColumn("{task.description}", table_column=Column(no_wrap=True))
@@ -50,7 +53,8 @@ class Display(Bar):
 
     def begin(self, job: Job) -> None:
         """Begin with a workload: its default is measured, or it is tuned."""
-        self.progress, self._name = None, f"{self._done + 1}/{self.workloads} {job.name}"
+        self.progress = None
+        self._name = f"{self._done + 1}/{self.workloads} {job.name}"
         self.reset(self._bar, description=self._name)
 
     def end(self, outcome: Outcome) -> None:
@@ -99,9 +103,11 @@ def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
         if len(name) > _NAME:
             yield name
             name = ""
-        default, share, trials = outcome.default_seconds, "-", "-"
+        default = outcome.default_seconds
+        share, trials = "-", "-"
         if record:
-            default, trials = record.default_seconds, str(record.trials)
+            default = record.default_seconds
+            trials = str(record.trials)
             moved = access_pattern(record.workload).bytes_moved()
             share = f"{moved / record.seconds / roof:.0%}" if roof else "-"
         cells = f"{duration(default):>9} {duration(record.seconds if record else None):>9}"
@@ -146,9 +152,11 @@ def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
             trials.step(range(1, len(best) + 1), best, where="post", label=outcome.name)
         unsure = bool(outcome.record and outcome.record.unsure)
         for knob in outcome.knobs:
-            column, color = names.index(knob.name), "C2" if knob.gain > 1 else "C3"
-            look = {"alpha": min(1.0, abs(math.log(knob.gain)) + 0.1), "facecolor": color}
-            look = {"facecolor": "none", "hatch": "//"} if unsure else look
+            column = names.index(knob.name)
+            color = "C2" if knob.gain > 1 else "C3"
+            look: dict[str, Any] = {"facecolor": "none", "hatch": "//"}
+            if not unsure:
+                look = {"facecolor": color, "alpha": min(1.0, abs(math.log(knob.gain)) + 0.1)}
             worth.bar(column, 1, 1, row - 0.5, edgecolor="lightgray", **look)
             text = f"{knob.default} -> {knob.value}:\n{knob.gain:.2f}"
             worth.text(column, row, text, ha="center", va="center", fontsize=9)
@@ -191,9 +199,12 @@ def _gain(outcome: Outcome) -> str:
 def _notes(outcome: Outcome) -> list[str]:
     notes = [f"failed: {outcome.error}" if outcome.error else outcome.passed_over]
     if (record := outcome.record) is not None:
-        unsure = record.unsure and f"unsure: {record.unsure}"
-        said = unsure or "the default won" * record.default_won
-        notes += ["" if outcome.fresh else "tuned before", said]
+        if not outcome.fresh:
+            notes.append("tuned before")
+        if record.unsure:
+            notes.append(f"unsure: {record.unsure}")
+        elif record.default_won:
+            notes.append("the default won")
     if outcome.resumed:
         notes.append(f"{count_of(outcome.resumed, 'trial')} taken over from an earlier run")
     if outcome.ended_early:

@@ -332,5 +332,6 @@ def test_agenda_gets_what_the_flags_say(tmp_path, fake, monkeypatch, minutes, se
             return iter(())
 
     monkeypatch.setattr(agenda, "Agenda", Recorder)
-    run("tune", *FLAGS, *minutes, *["--all"] * every, "--trials", "7", "--tuning-logs", tmp_path)
+    passed_over = ["--all"] if every else []
+    run("tune", *FLAGS, *minutes, *passed_over, "--trials", "7", "--tuning-logs", tmp_path)
     assert asked == [([7], {"every": every, "seconds": seconds})]

@@ -46,7 +46,8 @@ def shapes_of(node):
 
 def nodes_and_rows(entry, place, producer):
     """The nodes of a file beside the rows of the index, of which these functions tell."""
-    nodes, rows = read(entry), entry["nodes"]
+    nodes = read(entry)
+    rows = entry["nodes"]
     assert [node.place for node in nodes] == list(map(place, rows))
     for node, known in zip(nodes, rows, strict=True):
         assert (node.workload is not None) == (node.status == "compiled") == (not node.reason)
@@ -87,7 +88,12 @@ def test_ir_file_is_read_as_openvino_sees_it(entry):
 
 @of_kind("onednn")
 def test_onednn_file_is_read_as_it_says(entry):
-    place, producer = (lambda row: f"graph#{row['index']}"), (lambda by: (by["op"],))
+    def place(row):
+        return f"graph#{row['index']}"
+
+    def producer(by):
+        return (by["op"],)
+
     for node, known in nodes_and_rows(entry, place, producer):
         for shape, said in zip(shapes_of(node), known["inputs"], strict=True):
             if said["shape"] and min(said["shape"]) >= 0:

@@ -67,7 +67,8 @@ def test_loops_cover_the_axes_and_bytes_count_every_array_once(workload):
     assert pattern.elements == math.prod(out)
     if pattern.elements:
         sides = (workload.then_shape, workload.else_shape, workload.out_shape)
-        cond, (then, else_, out) = math.prod(workload.cond_shape), map(math.prod, sides)
+        cond = math.prod(workload.cond_shape)
+        then, else_, out = map(math.prod, sides)
         read = then + else_ if cond > 1 else max(then, else_)
         assert pattern.bytes_moved() == cond + width * (read + out)
 

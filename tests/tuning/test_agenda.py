@@ -43,7 +43,9 @@ def run(tmp_path, monkeypatch):
             return moved / seconds / (share[moved] if isinstance(share, dict) else share)
 
         monkeypatch.setattr(module, "roof_of", options.pop("roof", roof))
-        start.probed, start.begun, start.measurer = 0, [], Measurer(seconds, stop_after)
+        start.probed = 0
+        start.begun = []
+        start.measurer = Measurer(seconds, stop_after)
         monkeypatch.setattr(session_module, "open_measurer", lambda *_: start.measurer)
         given = {"every": False} | {k: options.pop(k) for k in ("every", "seconds") if k in options}
         options = {"patient": True, **options}
@@ -51,7 +53,8 @@ def run(tmp_path, monkeypatch):
         jobs = [Job(str(w.out_shape[0]), s, s.task(w)) for w in workloads for s in opened]
         return list(Agenda(jobs, **given).run(start.begun.append, _nothing))
 
-    start.folder, start.clock = tmp_path, clock
+    start.folder = tmp_path
+    start.clock = clock
     return start
 
 
@@ -77,7 +80,8 @@ def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, busy, second
     """Another turn has half as much time more: of three that took 2 s, two fit into 6 s."""
     told = iter([1.0] * 2 * busy)  # in the whole and in the finals
     monkeypatch.setattr(cores.Watch, "others", lambda _watch: next(told, 0.0))
-    outcomes = run(FAST, SLOW, *[MIDDLE] * (busy > 1), trials=3, seconds=seconds)
+    workloads = [FAST, SLOW, MIDDLE] if busy > 1 else [FAST, SLOW]
+    outcomes = run(*workloads, trials=3, seconds=seconds)
     assert [outcome.name for outcome in outcomes if outcome.record.unsure] == unsure
     assert len(log.read(run.folder / TARGET).entries) == len(outcomes)
 
@@ -196,7 +200,8 @@ def test_workload_that_was_begun_is_tuned_whatever_the_roof(run):
 
 
 def test_record_of_another_session_meanwhile_is_found(run, monkeypatch):
-    tune, others = Session.tune, [Session(TARGET, run.folder, "local", Options(trials=2))]
+    tune = Session.tune
+    others = [Session(TARGET, run.folder, "local", Options(trials=2))]
 
     def meanwhile(self, task, *args):
         if others:

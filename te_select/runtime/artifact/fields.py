@@ -50,8 +50,10 @@ def read(form: Any, value: Any, name: str) -> Any:
 @cache
 def _about(form: Any) -> tuple[Any, Any, Any, Any]:
     """What a type is and of what, what it is in JSON, and its fields; to find out takes 5 us."""
-    kind, known = get_origin(form) or form, fields(form) if is_dataclass(form) else ()
-    return kind, get_args(form), dict if known else _IN_JSON.get(kind, form), known
+    kind = get_origin(form) or form
+    known = fields(form) if is_dataclass(form) else ()
+    in_json = dict if known else _IN_JSON.get(kind, form)
+    return kind, get_args(form), in_json, known
 
 
 @dataclass(frozen=True)

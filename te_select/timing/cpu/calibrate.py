@@ -57,7 +57,8 @@ COMPARED = {
 }
 PAST = ("stream_per_thread", "stream_per_l3", "fill_per_thread", "fill_per_l3")
 SECOND = "second thread"
-_SERIAL, _PARALLEL = {"bytes_per_thread": NEVER}, {"bytes_per_thread": 1 << 16}
+_SERIAL = {"bytes_per_thread": NEVER}
+_PARALLEL = {"bytes_per_thread": 1 << 16}
 Call = Callable[[], Any]
 Ways = Sequence[Mapping[str, int]]
 VARIABLE = "TE_SELECT_PROFILE"
@@ -125,7 +126,8 @@ def measure(
     rounds
         How many turns each way of a comparison gets.
     """
-    threads, decisions = int(current.machine["threads"]), dict(current.decisions)
+    threads = int(current.machine["threads"])
+    decisions = dict(current.decisions)
     stream, fill = current.past_the_cache.values()
     is_late = decisions["fill_reads"] > ROWS_READ
     now = {
@@ -194,7 +196,8 @@ def measure_if_reasoned() -> str:
 
 def keep(measured: Measured, current: Profile, busy: float) -> None:
     """Write the user's file, which libraries read; ``busy`` is how many cores others used."""
-    version, day = metadata.version("te-select"), datetime.date.today().isoformat()
+    version = metadata.version("te-select")
+    day = datetime.date.today().isoformat()
     about = f"measured by te-select {version} profile on {day}, {busy:.1f} cores busy"
     lines = "".join(f"{line}\n" for line in (f"# {about}", *measured.pairs))
     atomic.replace(Path(current.file), lines.encode())
@@ -218,7 +221,8 @@ def crossover(ratio: Callable[[int], float], sizes: Sequence[int], current: int)
     """
     ratio = functools.cache(ratio)
     first = bisect.bisect_left(sizes, current)
-    low, high = -1, len(sizes)
+    low = -1
+    high = len(sizes)
     if first > 0 and ratio(sizes[first - 1]) > STAYS:
         high = first - 1
     else:
@@ -245,14 +249,14 @@ def shares(name: str, one: int, several: int, machine: Mapping[str, str | int]) 
     """
     threads = int(machine["threads"])
     caches = -(-threads // int(machine["threads_per_l3"]))
-    per_thread, per_l3 = 0, several // caches
-    if several >= NEVER:
-        per_thread, per_l3 = NEVER, 0
-    elif one < NEVER and threads > caches and several >= one * caches:
+    per_thread = NEVER if several >= NEVER else 0
+    per_l3 = 0 if several >= NEVER else several // caches
+    if one < NEVER and threads > caches and one * caches <= several < NEVER:
         per_thread = (several - one * caches) // (threads - caches)
         per_l3 = one - per_thread
         if per_l3 < 0:
-            per_thread, per_l3 = several // threads, 0
+            per_thread = several // threads
+            per_l3 = 0
     return {f"{name}_per_thread": per_thread, f"{name}_per_l3": per_l3}
 
 

@@ -22,7 +22,10 @@ from te_select.runtime.call.kernel import FORCED_LEVEL, Kernel
 from te_select.runtime.call.torch_state import STATE as torch_state
 
 # Every call looks these up, and a name of the module is found faster than an attribute.
-_ARRAY, _TENSOR, _empty, _modules = np.ndarray, tvm_ffi.Tensor, empty, sys.modules
+_ARRAY = np.ndarray
+_TENSOR = tvm_ffi.Tensor
+_empty = empty
+_modules = sys.modules
 
 extension.take_tensors(_TENSOR)
 
@@ -81,11 +84,8 @@ class CpuKernel(Kernel):
         DTypeError
             If an element type is not exactly the workload's.
         """
-        if _IS_CAPTURED:
-            for _ in self.unsampled:
-                break
-            else:
-                return capture.sampled(self, cond, then, else_, out)
+        if _IS_CAPTURED and next(self.unsampled, None) is None:
+            return capture.sampled(self, cond, then, else_, out)
         # The compiled code is tried first. It checks everything before it writes, so operands that
         # it refuses can still be adapted, or refused with a message about the caller's tensors.
         if type(out) is _ARRAY and self._entry(cond, then, else_, out):

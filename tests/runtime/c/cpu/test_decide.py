@@ -73,7 +73,8 @@ def half(tmp_path_factory):
 
 @given(workloads())
 def test_bytes_of_a_call_are_those_of_its_access_pattern(half, workload):
-    pattern, width = access_pattern(workload), workload.element.width
+    pattern = access_pattern(workload)
+    width = workload.element.width
     if pattern.elements:
         sides = workload.then_shape, workload.else_shape, workload.out_shape
         bytes_of = math.prod(workload.cond_shape), *(width * math.prod(side) for side in sides)

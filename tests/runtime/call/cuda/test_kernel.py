@@ -77,7 +77,8 @@ def test_named_dims_reach_the_grid():
 
 def test_number_on_the_device_is_read_where_it_begins():
     workload = Workload(SHAPE, SHAPE, (), "complex128")
-    cond, then, number = *data("complex128")[:2], np.array(1 - 2j)
+    cond, then, _ = data("complex128")
+    number = np.array(1 - 2j)
     with running(workload):
         there = on_device(np.zeros(16, number.dtype))
         there.shape, there.offset = (), 8  # enough for elements of 16 bytes, which are two words
@@ -181,7 +182,8 @@ def test_callers_context_is_left_as_it_was():
         import ctypes
 
         k = cuda_standin.fresh_kernel(W)
-        inputs, out = [on_device(a, device=1) for a in data()], empty_on_device(W, 1)
+        inputs = [on_device(a, device=1) for a in data()]
+        out = empty_on_device(W, 1)
         fake.cuCtxPushCurrent_v2(ctypes.c_void_p(0x1000))
         k(*inputs, out=out)
         assert launched(fake).device == 1
@@ -194,7 +196,8 @@ def test_memory_of_outputs_is_freed():
     from te_select.runtime.call.cuda import device_array
 
     with running(W):
-        k, inputs = cuda_standin.kernel(W), [on_device(a) for a in data()]
+        k = cuda_standin.kernel(W)
+        inputs = [on_device(a) for a in data()]
         before = len(device_array._exported)
         for _ in range(5):
             k(*inputs)
