@@ -21,7 +21,10 @@ __all__ = ["calls", "providers", "register"]
 
 OURS, OF_CPU = "TeSelectExecutionProvider", "CPUExecutionProvider"
 _OLDEST = (1, 24)  # the first release that takes kernels from plug-ins
-_registered: weakref.WeakSet[SessionOptions] = weakref.WeakSet()
+_registered: weakref.WeakKeyDictionary[SessionOptions, Any] = weakref.WeakKeyDictionary()
+_libraries: dict[
+    int, ctypes.CDLL
+] = {}  # also those unregistered since: sessions may still run them
 
 
 def register(session_options: SessionOptions) -> None:
@@ -57,16 +60,18 @@ def register(session_options: SessionOptions) -> None:
             f"session_options is {session_options!r}; expected an onnxruntime.SessionOptions"
         )
     if session_options in _registered:
-        if not _devices(onnxruntime, OURS):
+        found = [each.ep_metadata for each in _devices(onnxruntime, OURS)]
+        if _registered[session_options] not in found:  # other registrations have other metadata
             raise ArgumentError(
                 "the provider of session_options was unregistered, and a session would crash; "
                 "expected new SessionOptions"
             )
         return
     _register_library(onnxruntime)
-    for name in (OURS, OF_CPU):
-        session_options.add_provider_for_devices(_devices(onnxruntime, name)[:1], {})
-    _registered.add(session_options)
+    device = _devices(onnxruntime, OURS)[0]
+    for each in (device, _devices(onnxruntime, OF_CPU)[0]):
+        session_options.add_provider_for_devices([each], {})
+    _registered[session_options] = device.ep_metadata
 
 
 def providers() -> list[str]:
@@ -104,12 +109,8 @@ def calls() -> int:
     onnxruntime = sys.modules.get("onnxruntime")
     if not hasattr(onnxruntime, "get_ep_devices"):
         return 0
-    found = 0
-    for path in {each.ep_metadata["library_path"] for each in _devices(onnxruntime, OURS)}:
-        loaded = ctypes.CDLL(path)  # the same image
-        loaded.te_select_ort_calls.restype = ctypes.c_int64
-        found += loaded.te_select_ort_calls()
-    return found
+    _find_loaded(onnxruntime)
+    return sum(each.te_select_ort_calls() for each in _libraries.values())
 
 
 def _onnxruntime() -> Any:
@@ -132,15 +133,27 @@ def _devices(onnxruntime: Any, provider: str) -> list[Any]:
     return [each for each in onnxruntime.get_ep_devices() if each.ep_name == provider]
 
 
+def _find_loaded(onnxruntime: Any) -> bool:
+    """Whether ONNX Runtime has a library of ours; each is remembered, for its count of calls."""
+    devices = _devices(onnxruntime, OURS)
+    for each in devices:
+        loaded = ctypes.CDLL(each.ep_metadata["library_path"])  # the same image
+        loaded.te_select_ort_calls.restype = ctypes.c_int64
+        _libraries[loaded._handle] = loaded
+    return bool(devices)
+
+
 def _register_library(onnxruntime: Any) -> None:
     """Give ONNX Runtime the library, once a process. A session needs it as long as it lives."""
-    if _devices(onnxruntime, OURS):
+    if _find_loaded(onnxruntime):
         return
     path = str(library.whole_file())
+    failure: Any = None
     try:
         onnxruntime.register_execution_provider_library(OURS, path)
     except caught(Exception) as error:  # ONNX Runtime has exceptions of its own
-        if not _devices(onnxruntime, OURS):  # by another thread
-            raise ToolchainError(
-                f"onnxruntime {onnxruntime.__version__} does not take {path}: {error}"
-            ) from error
+        failure = error
+    if not _find_loaded(onnxruntime):  # nor by another thread
+        raise ToolchainError(
+            f"onnxruntime {onnxruntime.__version__} does not take {path}: {failure}"
+        ) from failure

@@ -1,11 +1,16 @@
 """Where by te-select inside ONNX Runtime. The kernels are in C."""
 
 import ctypes
+import functools
+import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import hypothesis
+import hypothesis.extra.numpy as st_numpy
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import te_select
 from te_select import ArgumentError, ToolchainError
@@ -21,6 +26,7 @@ from onnx import helper, numpy_helper  # noqa: E402
 
 ours = te_select.onnxruntime
 SHAPE = (3, 5)
+shapes_of_three = st_numpy.mutually_broadcastable_shapes(num_shapes=3, max_side=5, max_dims=3)
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +61,13 @@ def check(proto, fed, calls=1, **given):
     expected = np.where(*(fed[name] for name in WHERE))
     assert (found.shape, found.tobytes()) == (expected.shape, expected.tobytes())
     assert counted == calls
+
+
+@functools.cache
+def sessions_of(dtype):
+    """ONNX Runtime's own, and one with our provider."""
+    alone, made = onnxruntime.SessionOptions(), one_where(dtype, (None,) * 3)
+    return session(made, alone), session(made, options())
 
 
 def test_more_dims_than_kernels_take_fail_the_run_alone():
@@ -252,6 +265,34 @@ def test_another_api_of_onnx_runtime_is_refused(path, version):
     assert said == ["te_select needs ONNX Runtime 1.24 or newer, of version 1; this is " + version]
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "int64"])
+@hypothesis.given(data=st.data())
+def test_output_bound_over_inputs_is_that_of_onnx_runtime(dtype, data):
+    shapes = data.draw(shapes_of_three)
+    size, out = np.dtype(dtype).itemsize, shapes.result_shape
+    starts = st.integers(0, 24)
+    places = [
+        (data.draw(starts) * (name == "c" or size), given)
+        for name, given in zip((*WHERE, "o"), (*shapes.input_shapes, out), strict=True)
+    ]
+    bits = np.random.default_rng(data.draw(starts)).integers(0, 256, 4096, "u1")
+    bits[::2] &= 1
+    both = []
+    for made in sessions_of(dtype):
+        memory = bits.copy()
+        start, given = places[0]
+        cond = memory[start : start + math.prod(given)]
+        cond[:] &= 1  # the bytes of bools
+        binding = made.io_binding()
+        for name, (start, given) in zip((*WHERE, "o"), places, strict=True):
+            bind = binding.bind_output if name == "o" else binding.bind_input
+            of = np.dtype(bool if name == "c" else dtype)
+            bind(name, "cpu", 0, of, given, memory.ctypes.data + start)
+        made.run_with_iobinding(binding)
+        both.append(memory.tobytes())
+    assert both[0] == both[1]
+
+
 IN_A_PROCESS = """
 import os, sys, threading
 from pathlib import Path
@@ -330,6 +371,30 @@ if child == 0:
     select(session(intra_op_num_threads=1))
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
+""",
+    "calls are counted when the library is unregistered": """
+made = session()
+onnxruntime.unregister_execution_provider_library(ours.OURS)
+select(made)
+again = session()
+select(made)
+select(again)
+""",
+    "options of an earlier registration are refused": """
+import pytest
+model = one_where().SerializeToString()
+options = onnxruntime.SessionOptions()
+ours.register(options)
+for _ in range(2):
+    onnxruntime.unregister_execution_provider_library(ours.OURS)
+    others = [onnxruntime.InferenceSession(model) for _ in range(20)]
+    newer = onnxruntime.SessionOptions()
+    ours.register(newer)
+    ours.register(newer)
+    with pytest.raises(te_select.ArgumentError, match="was unregistered"):
+        ours.register(options)
+        onnxruntime.InferenceSession(model, options)
+select(onnxruntime.InferenceSession(model, newer))
 """,
     "options whose provider was unregistered are refused": """
 import pytest

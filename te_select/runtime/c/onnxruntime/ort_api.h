@@ -20,6 +20,7 @@ typedef struct OrtKernelDefBuilder OrtKernelDefBuilder;
 typedef struct OrtKernelImpl OrtKernelImpl;
 typedef struct OrtKernelInfo OrtKernelInfo;
 typedef struct OrtKernelRegistry OrtKernelRegistry;
+typedef struct OrtKeyValuePairs OrtKeyValuePairs;
 typedef struct OrtNode OrtNode;
 typedef struct OrtStatus OrtStatus; /* NULL: success */
 typedef struct OrtValue OrtValue;
@@ -42,7 +43,8 @@ typedef OrtStatus* (*OrtKernelCreateFunc)(void* state, const OrtKernelInfo* info
 #define UNUSED(from, to) void (*unused_##from[(to) - (from)])(void)
 typedef struct {
   OrtStatus* (*CreateEpDevice)(OrtEpFactory* factory, const OrtHardwareDevice* device,
-                               const void* metadata, const void* options, OrtEpDevice** out);
+                               const OrtKeyValuePairs* metadata, const void* options,
+                               OrtEpDevice** out);
   UNUSED(1, 3);
   OrtStatus* (*EpGraphSupportInfo_AddSingleNode)(OrtEpGraphSupportInfo* info,
                                                  const OrtNode* node);
@@ -88,7 +90,12 @@ typedef struct {
   OrtStatus* (*KernelContext_ParallelFor)(const OrtKernelContext* context,
                                           void (*piece)(void* data, size_t i), size_t count,
                                           size_t batches, void* data);
-  UNUSED(275, 307);
+  UNUSED(275, 295);
+  void (*CreateKeyValuePairs)(OrtKeyValuePairs** out);
+  void (*AddKeyValuePair)(OrtKeyValuePairs* pairs, const char* key, const char* value);
+  UNUSED(297, 300);
+  void (*ReleaseKeyValuePairs)(OrtKeyValuePairs* pairs);
+  UNUSED(301, 307);
   int (*HardwareDevice_Type)(const OrtHardwareDevice* device);
   UNUSED(308, 317);
   const OrtEpApi* (*GetEpApi)(void);

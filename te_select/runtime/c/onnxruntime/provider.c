@@ -85,16 +85,23 @@ static const char* version(ORT_UNUSED const OrtEpFactory* factory) { return "1.0
 static bool is_stream_aware(ORT_UNUSED const OrtEpFactory* factory) { return false; }
 static void release_ep(ORT_UNUSED OrtEpFactory* factory, ORT_UNUSED OrtEp* ep) {}
 
-/* The CPU, once. */
+/* The CPU, once. Its metadata tell one registration from another: no two have a provider of one address,
+ * as none is freed. */
 static OrtStatus* find_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* devices,
                                size_t count, OrtEpDevice** out, size_t most, size_t* found) {
   const provider* p = (const provider*)factory;
   *found = 0;
   for (size_t i = 0; i < count && most; ++i) {
     if (p->api->HardwareDevice_Type(devices[i]) != ORT_DEVICE_CPU) continue;
-    ORT_TRY(p->ep_api->CreateEpDevice(factory, devices[i], NULL, NULL, out));
-    *found = 1;
-    break;
+    char address[32];
+    OrtKeyValuePairs* metadata;
+    snprintf(address, sizeof(address), "%p", (void*)factory);
+    p->api->CreateKeyValuePairs(&metadata);
+    p->api->AddKeyValuePair(metadata, "registration", address);
+    OrtStatus* status = p->ep_api->CreateEpDevice(factory, devices[i], metadata, NULL, out);
+    p->api->ReleaseKeyValuePairs(metadata);
+    *found = !status;
+    return status;
   }
   return NULL;
 }

@@ -3,7 +3,10 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "where.h"
 #include "where_library.h"
 
 static _Atomic int64_t calls;
@@ -25,6 +28,20 @@ static void parallel_for(void* pool, void (*piece)(void* data, size_t i), size_t
   const session* s = pool;
   OrtStatus* status = s->api->KernelContext_ParallelFor(s->context, piece, count, 0, data);
   if (status) s->api->ReleaseStatus(status); /* the caller does what is left */
+}
+
+/* Selects where a program has bound out over an input: into fresh memory first. */
+static int32_t call_by_copy(te_select_where_call* call, session* s) {
+  size_t bytes = (size_t)call->width;
+  for (int32_t i = 0; i < call->ndim; ++i) bytes *= (size_t)call->shape[i];
+  char* out = call->data[TE_SELECT_OUT];
+  char* fresh = malloc(bytes);
+  if (!fresh) return TE_SELECT_WHERE_FAILED;
+  call->data[TE_SELECT_OUT] = fresh;
+  int32_t result = te_select_where_call_on(call, parallel_for, s, 0);
+  if (result >= 0) memcpy(out, fresh, bytes);
+  free(fresh);
+  return result;
 }
 
 static OrtStatus* compute(OrtKernelImpl* kernel, OrtKernelContext* context) {
@@ -53,6 +70,9 @@ static OrtStatus* compute(OrtKernelImpl* kernel, OrtKernelContext* context) {
   ORT_TRY(api->GetTensorMutableData(out, (void**)&call.data[TE_SELECT_OUT]));
   session of_call = {api, context};
   int32_t result = te_select_where_call_on(&call, parallel_for, &of_call, 0);
+  if (result == TE_SELECT_WHERE_UNSOUND && te_select_where_overlaps(&call)) {
+    result = call_by_copy(&call, &of_call);
+  }
   if (result < 0) {
     char text[400];
     snprintf(text, sizeof(text), "te_select: Where: %s", te_select_where_why(result));
