@@ -25,7 +25,8 @@ class Level:
         Features of this level that lower ones lack, and that the code of a Select may use: LLVM's
         name, and the name in ``/proc/cpuinfo``.
     needs
-        Those of the features, by LLVM's names, that the registers need.
+        LLVM's names of features, of this level or a lower one, by which the level of a CPU is
+        known.
     short_row_bytes
         Rows of fewer bytes share vectors by default.
     reloads
@@ -55,6 +56,7 @@ LEVELS = (
         vector_bytes=16,
         unroll=4,
         features=spelt("sse3=pni ssse3 sse4.1=sse4_1 sse4.2=sse4_2 popcnt"),
+        needs=frozenset({"sse4.2"}),
     ),
     # Two registers a vector: 1.03x the speed of one, because whole lines are stored past the
     # cache. Eight in flight instead of four were no faster (0.996), and twice the code. Both

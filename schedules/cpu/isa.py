@@ -30,12 +30,12 @@ class Isa:
         LLVM's name of the baseline CPU: every CPU of this instruction set runs its code.
     attributes, abi
         ``mattr`` and ``mabi`` of the TVM target.
-    features
-        Features that the code of a Select may use: LLVM's name, and the name in ``/proc/cpuinfo``.
-        The library asks the CPU for them when it is loaded. Other features are left out on
-        purpose: virtual machines often hide them, and the code does not need them.
+    of_models
+        Features of single CPUs, and of no level, that the code of a Select may use: LLVM's name,
+        and the name in ``/proc/cpuinfo``. Other features are left out on purpose: virtual machines
+        often hide them, and the code does not need them.
     switched_off
-        LLVM's names of features that it must not use.
+        LLVM's names of features that it must not use, unless a level has them.
     levels
         The levels of it, lowest first; at least one, which every CPU has.
     most_bytes
@@ -57,13 +57,29 @@ class Isa:
     levels: tuple[Level, ...]
     attributes: tuple[str, ...] = ()
     abi: str = ""
-    features: Mapping[str, str] = field(default_factory=dict)
+    of_models: Mapping[str, str] = field(default_factory=dict)
     switched_off: tuple[str, ...] = ()
     most_bytes: int = 1 << 16
     streams: bool = False
     walks_backwards: bool = False
     names_cpus: bool = True
     reduces: bool = False
+
+    def __post_init__(self) -> None:
+        known: set[str] = set()
+        for level in self.levels[1:]:
+            known.update(level.features)
+            if not level.needs or not level.needs <= known:
+                raise ValueError(
+                    f"{level.name} needs {sorted(level.needs)}; expected features of its row or of "
+                    "those before it, by which it is known"
+                )
+
+    @functools.cached_property
+    def features(self) -> dict[str, str]:
+        """Features that code may use, which a library asks of the CPU when it is loaded."""
+        of_levels = {llvm: name for each in self.levels for llvm, name in each.features.items()}
+        return of_levels | dict(self.of_models)
 
     @property
     def machine(self) -> str:
@@ -87,12 +103,10 @@ X86_64 = Isa(
     triple=TRIPLES["x86-64"],
     cpu=LEVELS[0].name,
     levels=LEVELS,
-    features={
-        **{llvm: name for level in LEVELS for llvm, name in level.features.items()},
-        # Of single models; LLVM moves single halves by the one for them.
-        **spelt("avx512vbmi avx512vbmi2=avx512_vbmi2 avx512vpopcntdq=avx512_vpopcntdq"),
-        **spelt("avx512bitalg=avx512_bitalg avx512fp16=avx512_fp16 gfni sse4a xop fma4 tbm"),
-    },
+    of_models=spelt(  # LLVM moves single halves by the one for them
+        "avx512vbmi avx512vbmi2=avx512_vbmi2 avx512vpopcntdq=avx512_vpopcntdq "
+        "avx512bitalg=avx512_bitalg avx512fp16=avx512_fp16 gfni sse4a xop fma4 tbm"
+    ),
     # LLVM would use them in any code, and nothing tells here whether a CPU has them. Features that
     # are in neither list do what selection does not: multiply, encrypt, convert.
     switched_off=("egpr", "ndd", "nf", "ccmp", "cf", "zu", "ppx", "push2pop2", "avx10.2", "movrs"),
@@ -110,7 +124,7 @@ AARCH64 = Isa(
     # the instructions for rows of 3 to 24 bytes. It was 0.82 to 1.10 for 32 bytes, 0.92 to 1.29
     # for 48, and 1.2 to 1.9 for most longer rows.
     levels=(Level("aarch64", vector_bytes=64, unroll=4, short_row_bytes=40),),
-    features=spelt(
+    of_models=spelt(
         "neon=asimd fp-armv8=fp lse=atomics crc=crc32 rdm=asimdrdm fullfp16=asimdhp "
         "dotprod=asimddp rcpc=lrcpc sha3 i8mm bf16 cssc mops"
     ),
@@ -147,7 +161,6 @@ RISCV64 = Isa(
             reloads=True,  # LLVM would take half of a vector of bytes, byte by byte: 31 slides
         ),
     ),
-    features={"v": "v"},
     # Linux lets programs load from any address. LLVM would load byte by byte without the last one.
     # Vectors need no such word, and not every CPU would keep it: LLVM loads them as bytes (vle8.v).
     attributes=("+m", "+a", "+f", "+d", "+c", "+unaligned-scalar-mem"),

@@ -253,3 +253,10 @@ def test_help_of_the_runtime_lists_its_own_verbs() -> None:
     assert shown("nonsense").endswith("expected one of verify, inspect, env, cache\n")
     assert "not installed; install te-select" in shown("compile", *FLAGS, "-o", "none.so")
     assert " compile " in run("--help").stdout
+
+
+@pytest.mark.parametrize("verb", ["compile", "tune"])
+def test_help_is_grouped_without_docstrings(verb):
+    """Under -OO Python has no docstrings, and a dataclass would make one of its signature."""
+    shown = programs.output(sys.executable, "-OO", "-m", "te_select", verb, "--help")
+    assert "─ Which workloads ─" in shown and "Flags(" not in shown

@@ -236,7 +236,8 @@ def _tvm_target(own: Isa, cpu: str, fields: Mapping[str, Any]) -> Target:
     mattr = [*fields.get("mattr", ()), *own.attributes]
     if own.switched_off:
         present = isa.features_of(Target(made))
-        mattr += [f"-{feature}" for feature in own.switched_off if feature in present]
+        unasked = [name for name in own.switched_off if f"+{name}" not in mattr]
+        mattr += [f"-{name}" for name in unasked if name in present]
     if mattr:
         made["mattr"] = list(dict.fromkeys(mattr))
     return Target(made)

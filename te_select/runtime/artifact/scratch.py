@@ -10,6 +10,7 @@ ends the process. So the room is checked before it runs.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -66,6 +67,7 @@ def folder(room: int = ROOM) -> Iterator[Path]:
 def make(room: int = ROOM) -> Path:
     """Make a temporary folder, as `folder` does, for the caller to `remove`."""
     try:
+        os.close(os.open("/", os.O_RDONLY))  # tempfile would blame the folders
         with contextlib.ExitStack() as unless_done:
             made = make_within(Path(tempfile.gettempdir()))
             unless_done.callback(remove, made)
@@ -75,6 +77,10 @@ def make(room: int = ROOM) -> Path:
             unless_done.pop_all()
             return made
     except caught(OSError) as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise NoRoomError(
+                f"no temporary file can be opened: {error.strerror}; close some, or raise ulimit -n"
+            ) from error
         raise NoRoomError(
             f"{tempfile.tempdir or 'the system'} does not take {room >> 10} KiB of temporary "
             f"files: {error.strerror or error}; free some room, or set TMPDIR to another folder"

@@ -142,18 +142,23 @@ def _from_memory(image: bytes, sha256: str, path: Path) -> ctypes.CDLL | None:
     except caught(OSError):
         return None
     try:
-        # The number of the process instead of "self", so that a debugger finds the symbols, too.
         with open(handle, "wb", closefd=False) as file:
             file.write(image)
         fcntl.fcntl(handle, fcntl.F_ADD_SEALS, _SEALS)
-        library = ctypes.CDLL(f"/proc/{os.getpid()}/fd/{handle}")
+        library = ctypes.CDLL(f"/proc/self/fd/{_as_path(sha256)}{handle}")
     except caught(OSError):
-        library = None
-    if library is None or _digest_in_memory(library) != sha256:
-        # The loader takes equal paths for equal files, and somebody closed a descriptor of ours.
-        os.close(handle)
         return None
-    return library  # the descriptor stays open: its number is the library's name
+    finally:
+        os.close(handle)
+    return library if _digest_in_memory(library) == sha256 else None
+
+
+def _as_path(digest: str) -> str:
+    """A path that leads nowhere, another one for each digest.
+
+    The loader takes equal paths for equal files, and the number of a descriptor comes again.
+    """
+    return "".join("./" if bit == "1" else "/" for bit in f"{int(digest, 16):0256b}")
 
 
 def _digest_in_memory(library: ctypes.CDLL) -> str:
