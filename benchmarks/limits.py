@@ -12,16 +12,19 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import decisions
 import te_select
+from te_select.backends.c_compiler import open_library
 from te_select.bench.run import name_dims
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.operator.access import access_pattern
+from te_select.runtime import c
 from te_select.timing import roof
 from te_select.timing.cores import threads
 from te_select.timing.inputs import Mask, Operands, make_operands, placed
@@ -170,8 +173,23 @@ def placement() -> None:
             show(title, timed["0"].median / timed[ahead].median, "1")
 
 
+def first_task() -> None:
+    """What a caller with 64 threads does after 20 ms of idling before its first task.
+
+    The least of 100, because the helpers stop the caller where there are few cores.
+    """
+    sources = [c.FOLDER / "cpu" / name for name in ("pool.c", "pool_cores.c")]
+    library = open_library([*sources, Path(__file__).with_name("first_task.c")])
+    least = math.inf
+    for _ in range(101):  # the first starts the helpers
+        time.sleep(0.02)
+        least = min(least, library.te_select_before_first_task(64))
+    show("64 threads, before the caller's first task after 20 ms, us", least / 1e3, "15")
+
+
 def pause() -> None:
     """Ten calls after 20 ms of idling, and ten warm ones; torch.where runs on OpenMP's threads."""
+    first_task()
     for megabytes in (1, 2, 4, 8):
         workload = flat(megabytes << 18)
         operands = make_operands(workload, HALF)

@@ -19,10 +19,11 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
 /* The helpers' threads are made up, too: what the system is asked for is kept. */
 static cpu_set_t caller, helper_runs_on[9];
 static int caller_on, policy_of[9], refused; /* the policy is SCHED_OTHER, which is 0 */
+static int this_one;                         /* the helper that asks for a policy */
 
 static int look_at_caller(pid_t id, size_t size, cpu_set_t* set) {
   (void)id;
-  memset(set, 0, size);
+  (void)size;
   *set = caller;
   return 0;
 }
@@ -33,15 +34,24 @@ static int move_helper(pid_t id, size_t size, const cpu_set_t* set) {
 }
 static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* none) {
   (void)none;
-  if (!refused) policy_of[id] = wanted;
+  (void)id;
+  if (!refused) policy_of[this_one] = wanted;
   return refused;
 }
 #define sched_getcpu() caller_on
 #define sched_getaffinity look_at_caller
 #define sched_setaffinity move_helper
 #define sched_setscheduler set_policy_of_helper
-#define sched_getscheduler(id) policy_of[id]
+#define sched_getscheduler(id) policy_of[(id) + this_one]
 #include "pool_cores.c"
+
+/* Of pool.c. */
+static int32_t woken_below, asked;
+int te_select_wake_helpers(te_select_pool* p, int32_t end) {
+  woken_below = end;
+  asked += p->asked != 0;
+  return 0;
+}
 
 enum { CORES = 8 };
 
@@ -62,19 +72,22 @@ int left_beside(uint64_t turned_away, int wanted) {
 int left(int wanted) { return te_select_leave_cores(&p, wanted, CORES); }
 
 int are_free(void) { return te_select_cores_are_free(&p); }
-void answer(void) { te_select_answer(&p); }
-void let_pass(int64_t ns) { clock_ns += ns; }
-int times_asked(void) { return (int)p.generation; }
-/* That of all helpers; -1 if they differ. */
-int policy_of_helpers(void) {
-  for (int32_t i = 2; i <= p.helpers; ++i) {
-    if (policy_of[i] != policy_of[1]) return -1;
-  }
-  return policy_of[1];
+static int32_t gives_way[9];
+void answer(int helper) {
+  this_one = helper;
+  te_select_answer(&p, &gives_way[helper]);
 }
+void take_part(int helper) {
+  this_one = helper;
+  te_select_stop_giving_way(&gives_way[helper]);
+}
+int all_were_woken(void) { return woken_below == p.helpers + 1; }
+void let_pass(int64_t ns) { clock_ns += ns; }
+int times_asked(void) { return asked; }
+int times_told(void) { return (int)p.generation; }
+int policy(int helper) { return policy_of[helper]; }
 void refuse(int all) { refused = all; }
-void choose(int policy) { policy_of[1] = policy; }
-int policy_of_first(void) { return policy_of[1]; }
+void choose(int helper, int policy) { policy_of[helper] = policy; }
 
 /* The caller is on CPU `on`, and may use those of the bits `allowed`. */
 static void place_caller(int on, int allowed) {
@@ -99,11 +112,17 @@ void begin(int helper, int id) {
   p.ids[helper] = id;
   CPU_ZERO(&helper_runs_on[helper]);
 }
-void run_apart(int on, int allowed, int threads) {
+/* The caller notes its CPUs, and a thread on CPU `by` wakes a helper. */
+void wake_apart(int on, int allowed, int by, int helper) {
   place_caller(on, allowed);
-  te_select_keep_apart(&p, threads);
+  te_select_note_cpus(&p);
+  caller_on = by;
+  te_select_keep_apart(&p, helper);
 }
-int are_free_from(int on, int allowed) {
-  place_caller(on, allowed);
-  return te_select_cores_are_free(&p);
+/* The caller has another CPU than the first 64, too. */
+int notes_large_machine(void) {
+  place_caller(0, 3);
+  CPU_SET(64, &caller);
+  te_select_note_cpus(&p);
+  return p.apart != 0;
 }

@@ -17,7 +17,7 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
   return 0;
 }
 #define clock_gettime look_at_clock
-#define te_select_pool_v5 pool_of_this_test
+#define te_select_pool_v6 pool_of_this_test
 static _Atomic int64_t pauses;
 #define __builtin_ia32_pause() (++pauses)
 #define te_select_pool_record_result hear_and_record
@@ -36,10 +36,17 @@ void hear_and_record(te_select_pool* p, int awake, uint32_t done, uint32_t fair,
 int were_awake(void) { return said_awake; }
 int fair_share(void) { return said_fair; }
 
-int asleep(void) { return the_pool()->sleeping; }
-void say_asleep(int count) { the_pool()->sleeping = count; }
-void wake_to_ask(void) { ask_helpers(the_pool(), te_select_now_ns()); }
-int answers(void) { return the_pool()->came_at_once; }
+int asleep(void) {
+  int count = 0;
+  for (int i = 1; i < 4; ++i) count += the_pool()->sleeps[i] != 0;
+  return count;
+}
+/* As if a helper that sleeps did not; nobody wakes it then. */
+void take_for_asleep(int number, int asleep) { the_pool()->sleeps[number] = (uint32_t)asleep; }
+void wake_to_ask(void) {
+  tell_helpers(the_pool(), te_select_now_ns());
+  te_select_wake_helpers(the_pool(), 4);
+}
 int64_t count_pauses(void) { return atomic_exchange(&pauses, 0); }
 
 /* Looks until it is known whether tasks are left; negative where none is. */

@@ -10,9 +10,10 @@
  * the ticket by one, with a compare-and-swap. It reads the job only after that: the caller waits
  * while a task is under way, so the job does not change.
  *
- * After a job, helpers look for work for a short while, and then sleep. They are woken on other CPUs
- * than the caller's. The caller sleeps, too, while a helper finishes its last task: then the system
- * can continue a helper that it has stopped on the caller's core. `pool_cores.c` decides whether a
+ * After a job, helpers look for work for a short while, and then sleep. To wake a thread takes some
+ * microseconds, so the caller wakes one helper, and every helper that has come wakes two others, on
+ * other CPUs than its own and the caller's. The caller sleeps, too, while a helper finishes its last
+ * task: then the system can continue a helper that it has stopped on the caller's core. `pool_cores.c` decides whether a
  * call has helpers at all.
  */
 #define _GNU_SOURCE
@@ -20,7 +21,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,16 +33,17 @@ enum {
   HELPER_SPINS = 3000,      /* looks for a new job before a helper sleeps; some 100 us */
   CALLER_SPINS = 600,       /* looks for the end of others' tasks before the caller sleeps; 20 us */
   STACK_BYTES = 512 * 1024, /* of a helper; kernels need little, and the default is 8 MB */
+  WAKES_EACH = 2,           /* so many others are woken by a helper */
   PATIENCE = 2              /* an owner whose task takes this many times ours has stopped */
 };
 
 /* Every library defines this variable, and the process has it once: the dynamic linker merges
  * symbols of this type. Of several static libraries, the linker takes the group of the first. */
 __asm__(
-    ".pushsection .bss.te_select_pool,\"awG\",%nobits,te_select_pool_v5,comdat\n"
-    ".balign 8\n.globl te_select_pool_v5\n.type te_select_pool_v5, %gnu_unique_object\n"
-    ".size te_select_pool_v5, 8\nte_select_pool_v5:\n.zero 8\n.popsection\n");
-extern _Atomic(te_select_pool*) te_select_pool_v5 __attribute__((visibility("default")));
+    ".pushsection .bss.te_select_pool,\"awG\",%nobits,te_select_pool_v6,comdat\n"
+    ".balign 8\n.globl te_select_pool_v6\n.type te_select_pool_v6, %gnu_unique_object\n"
+    ".size te_select_pool_v6, 8\nte_select_pool_v6:\n.zero 8\n.popsection\n");
+extern _Atomic(te_select_pool*) te_select_pool_v6 __attribute__((visibility("default")));
 
 static _Atomic int32_t is_child;
 
@@ -82,7 +83,7 @@ static uint32_t do_tasks_of(te_select_pool* p, te_select_range* r, int is_helper
     if (p->task(task, p->tasks, p->data)) atomic_store(&p->failed, 1);
     if (is_helper) {
       te_select_fence();
-      /* Sequentially consistent with the look at caller_sleeps in `run_helper`. */
+      /* Sequentially consistent with the look at `awaited` in `end_wait`. */
       atomic_fetch_add(&p->finished, 1);
     }
   }
@@ -126,10 +127,52 @@ static uint32_t do_tasks(te_select_pool* p, int32_t own, int32_t threads, int64_
   return done;
 }
 
+/* ---- helpers ---------------------------------------------------------------------------------- */
+
 typedef struct {
   te_select_pool* pool;
   int32_t number; /* from 1 */
 } helper;
+
+/* Wakes so many helpers of those that are left. */
+static void wake_some(te_select_pool* p, int32_t count) {
+  for (int32_t number; count > 0 && (number = take_task(&p->to_wake)) > 0;) {
+    if (!atomic_load(&p->sleeps[number])) continue;
+    te_select_keep_apart(p, number);
+    if (!atomic_exchange(&p->sleeps[number], 0)) continue;
+    te_select_wake(&p->sleeps[number], 1);
+    --count;
+  }
+}
+
+int te_select_wake_helpers(te_select_pool* p, int32_t end) {
+  int32_t first = 1;
+  while (first < end && !atomic_load(&p->sleeps[first])) ++first;
+  if (first >= end) return 1;
+  te_select_note_cpus(p);
+  /* After the generation was raised: a helper that has not seen it sleeps. */
+  atomic_store(&p->to_wake.ticket, (uint64_t)(uint32_t)first << 32 | (uint32_t)end);
+  wake_some(p, 1);
+  return 0;
+}
+
+/* Sleeps until there is another job than the last. */
+static void wait_for_job(te_select_pool* p, int32_t number, uint32_t last) {
+  atomic_store(&p->sleeps[number], 1);
+  while (atomic_load(&p->sleeps[number]) && atomic_load(&p->generation) == last) {
+    sleep_on(&p->sleeps[number], 1);
+  }
+  atomic_store(&p->sleeps[number], 0);
+}
+
+/* Wakes the caller if it sleeps and helpers have done what it waits for. */
+static void end_wait(te_select_pool* p) {
+  uint32_t awaited = atomic_load(&p->awaited);
+  if (awaited && awaited == atomic_load(&p->finished) &&
+      atomic_compare_exchange_strong(&p->awaited, &awaited, 0)) {
+    te_select_wake(&p->awaited, 1);
+  }
+}
 
 static void* run_helper(void* argument) {
   helper self = *(helper*)argument;
@@ -137,7 +180,7 @@ static void* run_helper(void* argument) {
   te_select_pool* p = self.pool;
   atomic_store(&p->ids[self.number], (pid_t)syscall(SYS_gettid));
   uint32_t seen = atomic_load(&p->generation) - 1;
-  int32_t spins = HELPER_SPINS;
+  int32_t spins = HELPER_SPINS, gives_way = 0;
   for (;;) {
     uint32_t generation = atomic_load_explicit(&p->generation, memory_order_acquire);
     for (int32_t i = 0; generation == seen && i < spins; ++i) {
@@ -145,20 +188,17 @@ static void* run_helper(void* argument) {
       generation = atomic_load_explicit(&p->generation, memory_order_acquire);
     }
     if (generation == seen) {
-      atomic_fetch_add(&p->sleeping, 1);
-      sleep_on(&p->generation, seen); /* returns at once if a job has come meanwhile */
-      atomic_fetch_sub(&p->sleeping, 1);
+      wait_for_job(p, self.number, seen);
       continue;
     }
     seen = generation;
+    wake_some(p, WAKES_EACH);
     int32_t threads = atomic_load_explicit(&p->threads, memory_order_relaxed);
     spins = threads ? HELPER_SPINS : 0; /* if helpers were only asked, no job follows soon */
-    if (self.number >= threads) {
-      te_select_answer(p);
-      continue;
-    }
-    if (do_tasks(p, self.number, threads, te_select_now_ns()) && atomic_load(&p->caller_sleeps))
-      te_select_wake(&p->finished, 1);
+    if (!threads) te_select_answer(p, &gives_way);
+    if (self.number >= threads) continue;
+    te_select_stop_giving_way(&gives_way);
+    if (do_tasks(p, self.number, threads, te_select_now_ns())) end_wait(p);
   }
   return NULL;
 }
@@ -190,12 +230,12 @@ static void start_helpers(te_select_pool* p, int32_t wanted) {
 }
 
 static te_select_pool* the_pool(void) {
-  te_select_pool* p = atomic_load_explicit(&te_select_pool_v5, memory_order_acquire);
+  te_select_pool* p = atomic_load_explicit(&te_select_pool_v6, memory_order_acquire);
   if (p) return p;
   te_select_pool* made = NULL;
   if (posix_memalign((void**)&made, TE_SELECT_LINE_BYTES, sizeof(te_select_pool))) return NULL;
   memset(made, 0, sizeof(te_select_pool));
-  if (!atomic_compare_exchange_strong(&te_select_pool_v5, &p, made)) {
+  if (!atomic_compare_exchange_strong(&te_select_pool_v6, &p, made)) {
     free(made);
     return p;
   }
@@ -213,9 +253,12 @@ static int64_t wait_for(te_select_pool* p, uint32_t count) {
   }
   if (finished == count) return 0;
   int64_t start = te_select_now_ns();
-  atomic_store(&p->caller_sleeps, 1);
-  while ((finished = atomic_load(&p->finished)) != count) sleep_on(&p->finished, finished);
-  atomic_store(&p->caller_sleeps, 0);
+  for (;;) {
+    atomic_store(&p->awaited, count);
+    if (atomic_load(&p->finished) == count) break;
+    sleep_on(&p->awaited, count);
+  }
+  atomic_store(&p->awaited, 0);
   return te_select_now_ns() - start;
 }
 
@@ -282,11 +325,7 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
     atomic_store_explicit(&p->ranges[i].ticket, next << 32 | end, memory_order_release);
   }
   atomic_fetch_add(&p->generation, 1);
-  int were_awake = !atomic_load(&p->sleeping);
-  if (!were_awake) {
-    te_select_keep_apart(p, threads);
-    te_select_wake(&p->generation, INT_MAX);
-  }
+  int were_awake = te_select_wake_helpers(p, threads);
   int64_t start = te_select_now_ns();
   uint32_t by_helpers = (uint32_t)tasks - do_tasks(p, 0, threads, start);
   int64_t waited = wait_for(p, by_helpers);
@@ -299,7 +338,7 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
 
 void te_select_run_serially(void) {
   is_child = 1;
-  te_select_pool* p = te_select_pool_v5;
+  te_select_pool* p = te_select_pool_v6;
   if (p) p->forked = 1;
 }
 

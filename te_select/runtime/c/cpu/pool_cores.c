@@ -12,8 +12,8 @@
 #define _GNU_SOURCE
 #include "pool_cores.h"
 
-#include <limits.h>
 #include <sched.h>
+#include <string.h>
 
 enum {
   STALL_NS = 200000,  /* a task takes less than 10 us; after this the system has stopped a thread */
@@ -22,58 +22,60 @@ enum {
   /* Of 100 helpers, 99 came within 0.1 ms on a free core, and 1 within 0.76 ms beside a busy loop
    * (Zen 5). */
   AT_ONCE_NS = 400000,
+  BY_NOTHING = 1, /* of a helper that gives way: its policy is the program's */
+  BY_POLICY = 2,
   MOST_ALONE_NS = 256000000 /* after this, calls have helpers again, whether they came or not */
 };
 
-/* On a virtual machine a CPU that sleeps looks taken, and the system wakes helpers on the caller's
- * CPU, where they stop the caller: 60 calls on 2^18 elements after a pause took twice as long
- * (Zen 5). They may run on all other CPUs of the caller. */
-void te_select_keep_apart(te_select_pool* p, int32_t threads) {
-  te_select_cpus others;
-  int32_t cpu = sched_getcpu(), kept = 0;
-  if (cpu < 0 || sched_getaffinity(0, sizeof(others), others.set)) return;
-  CPU_CLR_S((size_t)cpu, sizeof(others), others.set);
-  if (threads - 1 <= p->kept && CPU_EQUAL_S(sizeof(others), others.set, p->kept_on.set)) return;
-  if (!CPU_COUNT_S(sizeof(others), others.set)) return;
-  for (int32_t i = 1; i < threads; ++i) {
-    pid_t id = atomic_load(&p->ids[i]);
-    if (id && !sched_setaffinity(id, sizeof(others), others.set)) ++kept;
-  }
-  p->kept = kept == threads - 1 ? kept : 0;
-  p->kept_on = others;
+/* On a virtual machine a CPU that sleeps looks taken, and the system wakes helpers on the waking
+ * thread's CPU, where they stop it: 60 calls on 2^18 elements after a pause took twice as long (Zen 5).
+ * They may run on all other CPUs of the caller. A machine of more than 64 CPUs has room for them. */
+void te_select_note_cpus(te_select_pool* p) {
+  cpu_set_t all;
+  uint64_t first;
+  int cpu = sched_getcpu();
+  if (sched_getaffinity(0, sizeof(all), &all)) return;
+  memcpy(&first, &all, sizeof(first));
+  int is_small = cpu >= 0 && cpu < 64 && CPU_COUNT(&all) == __builtin_popcountll(first);
+  p->apart = is_small ? first & ~(UINT64_C(1) << cpu) : 0;
 }
 
-/* Returns whether all helpers have it. */
-static int set_policy(te_select_pool* p, int policy) {
+void te_select_keep_apart(te_select_pool* p, int32_t number) {
+  uint64_t cpus = p->apart;
+  int cpu = cpus ? sched_getcpu() : -1;
+  uint64_t others = cpu >= 0 && cpu < 64 ? cpus & ~(UINT64_C(1) << cpu) : cpus;
+  if (others) cpus = others;
+  pid_t id = p->ids[number];
+  if (!cpus || cpus == p->kept[number] || !id) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  memcpy(&set, &cpus, sizeof(cpus));
+  p->kept[number] = sched_setaffinity(id, sizeof(set), &set) ? 0 : cpus;
+}
+
+/* Whether the system has done it for this thread. */
+static int set_policy(int policy) {
   const struct sched_param none = {0};
-  int all = 1;
-  for (int32_t i = 1; i <= p->helpers; ++i) {
-    pid_t id = atomic_load(&p->ids[i]);
-    if (id && sched_setscheduler(id, policy, &none)) all = 0;
-  }
-  return all;
+  return !sched_setscheduler(0, policy, &none);
 }
 
-/* From now on helpers that wake stop no other thread. Only the default policy is changed: a program
- * may have chosen another for its threads. */
-static void give_way(te_select_pool* p) {
-  for (int32_t i = 1; i <= p->helpers; ++i) {
-    pid_t id = atomic_load(&p->ids[i]);
-    if (id && sched_getscheduler(id) != SCHED_OTHER) return;
-  }
-  set_policy(p, SCHED_BATCH);
-  p->gives_way = 1;
+void te_select_stop_giving_way(int32_t* gives_way) {
+  if (*gives_way != BY_POLICY || set_policy(SCHED_OTHER)) *gives_way = 0;
 }
 
-static void stop_giving_way(te_select_pool* p) {
-  if (p->gives_way && set_policy(p, SCHED_OTHER)) p->gives_way = 0;
+/* Has the helpers answer that do not sleep. */
+static void tell_helpers(te_select_pool* p, int64_t asked) {
+  atomic_store(&p->came_at_once, 0);
+  atomic_store(&p->asked, asked);
+  atomic_store_explicit(&p->threads, 0, memory_order_relaxed);
+  atomic_fetch_add(&p->generation, 1);
 }
 
 static void go_alone(te_select_pool* p) {
   p->serial_since_ns = te_select_now_ns();
   p->serial_until_ns = p->serial_since_ns + ALONE_NS;
-  p->asked = 0;
   p->starved_calls = 0;
+  tell_helpers(p, 0); /* they give way from now on */
 }
 
 int32_t te_select_leave_cores(te_select_pool* p, int32_t wanted, int32_t most) {
@@ -98,20 +100,15 @@ void te_select_pool_record_result(te_select_pool* p, int awake, uint32_t done, u
   }
 }
 
-/* Wakes the helpers without work for them. */
-static void ask_helpers(te_select_pool* p, int64_t now) {
-  te_select_keep_apart(p, p->helpers + 1);
-  if (!p->gives_way) give_way(p);
-  atomic_store(&p->came_at_once, 0);
-  atomic_store(&p->asked, now);
-  atomic_store_explicit(&p->threads, 0, memory_order_relaxed);
-  atomic_fetch_add(&p->generation, 1);
-  te_select_wake(&p->generation, INT_MAX);
-}
-
-void te_select_answer(te_select_pool* p) {
-  if (te_select_now_ns() - atomic_load(&p->asked) < AT_ONCE_NS)
-    atomic_fetch_add(&p->came_at_once, 1);
+/* Under SCHED_BATCH a helper that wakes stops no other thread, so it comes at once only to a free core.
+ * Only the default policy is changed: a program may have chosen another for its threads. */
+void te_select_answer(te_select_pool* p, int32_t* gives_way) {
+  if (*gives_way) {
+    if (te_select_now_ns() - p->asked < AT_ONCE_NS) atomic_fetch_add(&p->came_at_once, 1);
+    return;
+  }
+  int may_change = sched_getscheduler(0) == SCHED_OTHER;
+  *gives_way = may_change && set_policy(SCHED_BATCH) ? BY_POLICY : BY_NOTHING;
 }
 
 int te_select_cores_are_free(te_select_pool* p) {
@@ -119,13 +116,13 @@ int te_select_cores_are_free(te_select_pool* p) {
   int64_t now = te_select_now_ns();
   if (now < p->serial_until_ns) return 0;
   if (!p->asked) {
-    ask_helpers(p, now);
+    tell_helpers(p, now);
+    te_select_wake_helpers(p, p->helpers + 1);
     return 0;
   }
   /* One thread of many may have other reasons to come late. */
   int come = 4 * p->came_at_once >= 3 * p->helpers;
   if (come || now - p->serial_since_ns > MOST_ALONE_NS) {
-    stop_giving_way(p);
     p->asked = p->serial_until_ns = 0;
     return 1;
   }

@@ -3,8 +3,11 @@
 
 #include "pool_state.h"
 
-/* Keeps the helpers of so many threads off the CPU where the caller runs. */
-void te_select_keep_apart(te_select_pool* p, int32_t threads);
+/* Notes on which CPUs helpers may run: those of the caller but the one where it runs. */
+void te_select_note_cpus(te_select_pool* p);
+
+/* Gives a helper these CPUs but the one of the thread that is about to wake it. */
+void te_select_keep_apart(te_select_pool* p, int32_t number);
 
 /* Decides after a call whether the next ones run alone. `awake`: no helper had to be woken. `done`,
  * `fair`: how many tasks helpers did, and how many their share is. `waited`: how long the caller
@@ -20,5 +23,13 @@ int32_t te_select_leave_cores(te_select_pool* p, int32_t wanted, int32_t most);
  * answer. */
 int te_select_cores_are_free(te_select_pool* p);
 
-/* A helper says that it has come. */
-void te_select_answer(te_select_pool* p);
+/* A helper says that it has come; the first time, it begins to give way. `gives_way` is its own, and
+ * 0 if it does not. */
+void te_select_answer(te_select_pool* p, int32_t* gives_way);
+
+/* A helper that has given way does so no longer. */
+void te_select_stop_giving_way(int32_t* gives_way);
+
+/* Has the helpers below `end` woken, which do the most of it themselves; of pool.c. Returns whether
+ * none slept. */
+int te_select_wake_helpers(te_select_pool* p, int32_t end);

@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cpus.h"
 #include "pool.h"
 
 enum { TE_SELECT_LINE_BYTES = 64 }; /* of the cache */
@@ -19,12 +18,11 @@ typedef struct {
   TE_SELECT_ON_A_LINE _Atomic uint64_t ticket; /* the next task, and below it the end */
 } te_select_range;
 
-/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v6. */
+/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v7. */
 typedef struct {
-  TE_SELECT_ON_A_LINE _Atomic uint32_t generation; /* raised with every job; helpers sleep on it */
-  _Atomic int32_t sleeping;                        /* how many helpers sleep */
-  TE_SELECT_ON_A_LINE _Atomic uint32_t finished;   /* tasks of helpers; the caller sleeps on it */
-  _Atomic int32_t caller_sleeps;
+  TE_SELECT_ON_A_LINE _Atomic uint32_t generation; /* raised with every job */
+  TE_SELECT_ON_A_LINE _Atomic uint32_t finished;   /* tasks of helpers */
+  _Atomic uint32_t awaited; /* how many the caller waits for, sleeping on this; else 0 */
   TE_SELECT_ON_A_LINE _Atomic int32_t busy; /* a call has the pool; guards what is not atomic */
   int32_t helpers;                          /* how many were started */
   int32_t starved_calls;                    /* calls in a row in which helpers did little */
@@ -35,16 +33,17 @@ typedef struct {
   _Atomic uint64_t turned_away;    /* a bit for each thread that called during the last job */
   _Atomic int32_t others;          /* so many other threads called lately ... */
   _Atomic int64_t others_until;    /* ... and a core is left to each of them until then */
-  int32_t gives_way;               /* whether helpers have SCHED_BATCH, which stops nobody */
-  int32_t kept;                    /* so many helpers may run on `kept_on` only */
-  te_select_cpus kept_on;
-  _Atomic int32_t forked;  /* this process is a child, without the helpers */
-  _Atomic int32_t threads; /* of the job; 0 if helpers were only asked to come */
+  _Atomic uint64_t apart;          /* CPUs for helpers, as bits; 0 leaves them where they are */
+  _Atomic int32_t forked;          /* this process is a child, without the helpers */
+  _Atomic int32_t threads;         /* of the job; 0 if helpers were only asked to come */
   te_select_task task;
   void* data;
   _Atomic int32_t tasks;
   _Atomic int32_t failed;
   te_select_range ranges[TE_SELECT_MOST_THREADS];
+  te_select_range to_wake;                         /* helpers that nobody has woken yet */
+  _Atomic uint32_t sleeps[TE_SELECT_MOST_THREADS]; /* 1 for a helper that sleeps on it */
+  _Atomic uint64_t kept[TE_SELECT_MOST_THREADS];   /* CPUs that a helper was given, as bits */
   _Atomic pid_t ids[TE_SELECT_MOST_THREADS]; /* of the helpers; 0 for one that has not begun */
 } te_select_pool;
 

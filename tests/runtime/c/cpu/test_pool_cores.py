@@ -13,6 +13,12 @@ HELPERS = """
     def policies():
         return [os.sched_getscheduler(id) for id in helpers(2)]
 
+    def until(policy):
+        end = time.monotonic() + 60
+        while policies() != [policy] * 2:
+            assert pool.call(3) == 0
+            assert time.monotonic() < end
+
     def alone_until_helpers_answer():
         seen = set()
         end = time.monotonic() + 60
@@ -50,13 +56,18 @@ def pool(built, tmp_path):
 def ask(pool):
     """Let a call stall, and another one ask the helpers, after the time alone."""
     pool.teach(1, FAIR, STALL)
+    answer(pool)
     pool.let_pass(2 * MS)
     pool.are_free()
 
 
 def answer(pool):
-    for _ in range(3):
-        pool.answer()
+    for helper in (1, 2, 3):
+        pool.answer(helper)
+
+
+def policies(pool):
+    return {pool.policy(helper) for helper in (1, 2, 3)}
 
 
 def test_stopped_thread_makes_calls_run_alone(pool):
@@ -71,6 +82,7 @@ def test_four_calls_with_little_help_make_the_next_run_alone(pool):
     assert pool.teach(1, enough, 0) == 0
     for _ in range(2):
         assert [pool.teach(1, little, 0) for _ in range(4)] == [0, 0, 0, 2 * MS]
+        answer(pool)
         pool.let_pass(2 * MS)
         assert not pool.are_free()
         answer(pool)
@@ -93,10 +105,10 @@ def test_helpers_are_asked_after_2_ms(pool):
 def test_cores_are_free_once_three_of_four_helpers_have_come(pool):
     ask(pool)
     pool.let_pass(AT_ONCE - 1)
-    pool.answer()
-    pool.answer()  # two of three
+    pool.answer(1)
+    pool.answer(2)  # two of three
     assert not pool.are_free()
-    pool.answer()
+    pool.answer(3)
     pool.let_pass(100 * MS)  # the next call may be much later
     assert pool.are_free()
     assert pool.teach(1, FAIR, 0) == 0
@@ -133,56 +145,74 @@ def test_calls_have_helpers_again_after_256_ms(pool):
     assert 256 <= alone <= 260
 
 
-def test_asked_helpers_stop_nobody_until_cores_are_free(pool):
-    ask(pool)
-    assert pool.policy_of_helpers() == os.SCHED_BATCH
+def test_helper_stops_nobody_from_its_first_answer_to_its_next_job(pool):
+    pool.teach(1, FAIR, STALL)
+    assert pool.times_told() == 1
+    assert policies(pool) == {os.SCHED_OTHER}
+    answer(pool)
+    assert policies(pool) == {os.SCHED_BATCH}
+    pool.let_pass(2 * MS)
+    pool.are_free()
+    assert (pool.times_told(), pool.all_were_woken()) == (2, 1)
     answer(pool)
     assert pool.are_free()
-    assert pool.are_free()  # of another thread
-    assert (pool.times_asked(), pool.policy_of_helpers()) == (1, os.SCHED_OTHER)
+    pool.take_part(1)
+    assert [pool.policy(helper) for helper in (1, 2)] == [os.SCHED_OTHER, os.SCHED_BATCH]
+
+
+def test_first_answer_does_not_count_as_it_may_have_stopped_others(pool):
+    pool.teach(1, FAIR, STALL)
+    pool.let_pass(2 * MS)
+    pool.are_free()
+    answer(pool)
+    assert not pool.are_free()
+    answer(pool)
+    assert pool.are_free()
 
 
 def test_policy_that_a_program_chose_is_kept(pool):
-    pool.choose(os.SCHED_IDLE)  # of one thread
+    for helper, chosen in ((1, os.SCHED_IDLE), (2, os.SCHED_BATCH)):
+        pool.choose(helper, chosen)
     ask(pool)
     answer(pool)
     assert pool.are_free()
-    assert pool.policy_of_first() == os.SCHED_IDLE
+    for helper, chosen in ((1, os.SCHED_IDLE), (2, os.SCHED_BATCH), (3, os.SCHED_OTHER)):
+        pool.take_part(helper)
+        assert pool.policy(helper) == chosen
 
 
 def test_policy_that_could_not_be_restored_is_restored_later(pool):
+    ask(pool)
     for refused, policy in ((1, os.SCHED_BATCH), (0, os.SCHED_OTHER)):
-        ask(pool)
-        answer(pool)
         pool.refuse(refused)
-        assert pool.are_free()
-        assert pool.policy_of_helpers() == policy
+        pool.take_part(1)
+        assert pool.policy(1) == policy
 
 
-def test_helpers_of_a_call_follow_the_cpus_of_its_caller(pool):
-    for on, allowed, threads, left in (
-        (0, 0b11, 3, [0b10, 0b10, 0]),
-        (0, 0b11, 4, [0b10] * 3),
-        (0, 0b10001, 4, [0b10000] * 3),
-        (4, 0b10000, 4, [0b10000] * 3),  # it has no other CPU: they stay
-    ):
-        pool.run_apart(on, allowed, threads)
-        assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == left
+@pytest.mark.parametrize(
+    ("on", "allowed", "by", "left"),
+    [
+        (0, 0b11, 0, 0b10),
+        (0, 0b10001, 0, 0b10000),
+        (1, 0b111, 2, 0b001),  # nor on the CPU of a helper that wakes it
+        (0, 0b11, 1, 0b10),  # unless there is no other
+        (4, 0b10000, 4, 0),  # the caller has no other CPU: it stays
+    ],
+)
+def test_helpers_run_on_cpus_of_the_caller_but_not_on_its_own(pool, on, allowed, by, left):
+    pool.wake_apart(on, allowed, by, 1)
+    assert pool.cpus_of(1) == left
 
 
-def test_helpers_are_moved_when_all_have_begun_and_not_again(pool):
-    for identity, threads, left in ((0, 3, 0), (1, 2, 0b10), (1, 2, 0)):
+def test_helper_is_moved_when_it_has_begun_and_not_again(pool):
+    for identity, left in ((0, 0), (1, 0b10), (1, 0)):
         pool.begin(1, identity)
-        pool.run_apart(0, 0b11, threads)
+        pool.wake_apart(0, 0b11, 0, 1)
         assert pool.cpus_of(1) == left
 
 
-def test_every_helper_wakes_on_another_cpu_than_the_caller(pool):
-    pool.teach(1, FAIR, STALL)
-    pool.let_pass(2 * MS)
-    assert not pool.are_free_from(1, 0b111)
-    assert pool.times_asked() == 1
-    assert [pool.cpus_of(helper) for helper in (1, 2, 3)] == [0b101] * 3
+def test_helpers_stay_where_the_system_puts_them_on_large_machines(pool):
+    assert not pool.notes_large_machine()
 
 
 def test_a_core_is_left_to_each_thread_that_called_for_2_ms(pool):
@@ -213,12 +243,10 @@ def test_helpers_answer_and_stop_nobody_until_then(answering):
     code = """
         for k in range(5):
             assert pool.at_hand(3) == 3
-            assert policies() == [os.SCHED_OTHER] * 2
+            until(os.SCHED_OTHER)
             pool.wrap()
             pool.stall()
             assert pool.at_hand(3) == 1
             assert os.SCHED_BATCH in alone_until_helpers_answer()
-            assert policies() == [os.SCHED_OTHER] * 2
-            assert pool.call(3) == 0
     """
     c_half.run(answering, HELPERS, code)

@@ -81,9 +81,9 @@ def wait_until(holds):
 
 
 def settle(pool):
-    """Have all helpers answer, and sleep; until then they may not have seen the last job."""
+    """Have all helpers sleep; they do so at once if they were only asked to come."""
     pool.wake_to_ask()
-    wait_until(lambda: pool.answers() == 3 and pool.asleep() == 3)
+    wait_until(lambda: pool.asleep() == 3)
 
 
 def test_job_says_if_helpers_were_awake_and_their_share(pool):
@@ -91,11 +91,13 @@ def test_job_says_if_helpers_were_awake_and_their_share(pool):
     for threads, share in ((4, 3), (3, 3), (2, 2)):
         assert pool.call(threads) == 0
         assert pool.fair_share() == share
-    for asleep in (3, 0):
-        settle(pool)
-        pool.say_asleep(asleep)
-        assert (pool.call(2), pool.were_awake()) == (0, not asleep)
-    pool.say_asleep(3)  # nobody has woken them
+    settle(pool)
+    assert (pool.call(2), pool.were_awake()) == (0, 0)
+    settle(pool)
+    pool.take_for_asleep(1, 0)  # the only one that a call of two threads needs
+    assert (pool.call(2), pool.were_awake()) == (0, 1)
+    pool.take_for_asleep(1, 1)
+    assert (pool.call(4), pool.were_awake()) == (0, 0)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="others have no such instruction")

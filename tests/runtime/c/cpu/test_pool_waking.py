@@ -1,0 +1,32 @@
+"""How helpers that sleep are woken."""
+
+import ctypes
+
+import pytest
+
+from tests.support import c_half
+
+
+@pytest.fixture
+def pool(tmp_path):
+    return ctypes.CDLL(str(c_half.build(tmp_path, "pool_calls_test.c", [])))
+
+
+@pytest.mark.parametrize("threads", [2, 8, 64, 128])
+def test_caller_makes_at_most_four_system_calls_after_a_pause(pool, threads):
+    pool.start(threads)
+    assert all(0 < pool.calls_after_pause(threads, threads - 1) <= 4 for _ in range(20))
+
+
+def test_helpers_wake_each_other(pool):
+    """Within some calls, because the processors may be busy with other work."""
+    pool.start(9)
+    assert any(pool.calls_after_pause(9, 8) and pool.threads_that_came() == 9 for _ in range(50))
+
+
+def test_helpers_that_a_call_does_not_need_sleep_on(pool):
+    pool.start(9)
+    pool.calls_after_pause(9, 8)
+    for _ in range(20):
+        assert 0 < pool.calls_after_pause(3, 8) <= 4
+        assert pool.asleep() >= 6
