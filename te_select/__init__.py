@@ -51,7 +51,7 @@ _LAZY = {
     "where": "te_select.numpy_where",
 }
 
-_ROOMS = frozenset({"onnxruntime"})  # modules that import their hosts when they are used
+_ROOMS = frozenset({"numpy", "onnxruntime"})  # modules that are imported when they are used
 
 __all__ = [
     "ArgumentError",

@@ -9,11 +9,13 @@ from pathlib import Path
 from types import MethodType
 from typing import Any, Protocol
 
+from numpy import where as numpy_where  # which a program may replace by ours
+
 from te_select.errors import not_installed
 from te_select.numpy_where.explain import Explanation, explain
 from te_select.numpy_where.kernels import library
 from te_select.numpy_where.numpy_rules import left, numpy_fallback, pieces
-from te_select.numpy_where.tensor_libraries import by_type
+from te_select.numpy_where.tensor_libraries import by_type, check_out
 from te_select.operator import family
 from te_select.runtime.call import capture
 from te_select.runtime.call.extension import extension
@@ -47,8 +49,8 @@ class Stats:
 class Where(Protocol):
     """The type of `te_select.where`."""
 
-    def __call__(self, cond: Any, x: Any = ..., y: Any = ..., /, *, out: Any = None) -> Any:
-        """Select element by element: ``out[i] = x[i] if cond[i] else y[i]``, as numpy.where does.
+    def __call__(self, condition: Any, x: Any = None, y: Any = None, /, *, out: Any = None) -> Any:
+        """Select element by element: ``out[i] = x[i] if condition[i] else y[i]``.
 
         The results are those of ``numpy.where``, bit for bit, with the same type, shape and layout.
         Kernels that are compiled for this CPU do the work. Calls that they do not serve go to
@@ -56,12 +58,12 @@ class Where(Protocol):
 
         Parameters
         ----------
-        cond
+        condition
             An array of any type; nonzero is true. Without x and y, the result is
-            ``numpy.nonzero(cond)``.
+            ``numpy.nonzero(condition)``.
         x, y
-            Arrays or numbers that broadcast with cond, what NumPy makes arrays of, or tensors of
-            torch, JAX, CuPy or dask.
+            Arrays or numbers that broadcast with condition, what NumPy makes arrays of, or tensors
+            of torch, JAX, CuPy or dask.
         out
             The array to write, of the result's type and shape, with any strides; it may be x or y.
             None for a new one.
@@ -116,11 +118,23 @@ def _traced(function: Any, *args: Any, out: Any = None) -> Any:
     torch = sys.modules.get("torch")
     if torch is None or not torch.compiler.is_compiling():
         return function(*args, out=out)
+    if not any(isinstance(each, torch.Tensor) for each in (*args, out)):
+        return _traced_arrays(*args, out=out)
     if len(args) != 3:  # noqa: PLR2004 - cond, x, y
         return torch.where(*args)
     from te_select.numpy_where import torch_operator  # noqa: PLC0415 - imports torch
 
     return torch_operator.where(*args, out=out)
+
+
+def _traced_arrays(*args: Any, out: Any) -> Any:
+    """What torch.compile traces if the operands are arrays of NumPy."""
+    found = numpy_where(*args)
+    if out is None:
+        return found
+    check_out(out, found)
+    out[...] = found  # torch's own copyto cannot be traced
+    return out
 
 
 def _stats() -> Stats:

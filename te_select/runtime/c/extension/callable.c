@@ -23,6 +23,11 @@ static void drop(PyObject* self) {
   PyObject_Free(self);
 }
 
+/* An attribute of a class is a method of its objects, as with functions. */
+static PyObject* bind(PyObject* self, PyObject* object, PyObject* Py_UNUSED(type)) {
+  return object ? PyMethod_New(self, object) : Py_NewRef(self);
+}
+
 static PyMethodDef methods[] = {
     {"__reduce__", reduce, METH_NOARGS, "The name under which it is found again."},
     {NULL, NULL, 0, NULL},
@@ -44,6 +49,7 @@ static PyTypeObject type = {
     .tp_call = PyVectorcall_Call,
     .tp_dealloc = drop,
     .tp_repr = represent,
+    .tp_descr_get = bind,
     .tp_methods = methods,
     .tp_getset = members,
 };
