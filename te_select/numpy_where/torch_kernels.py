@@ -46,6 +46,11 @@ def is_recorded(*sides: Any) -> bool:
     return STATE.may_watch(*tensors) or _interpreters() is not None
 
 
+def is_watched() -> bool:
+    """Whether a tracer, a mode or a transformation of torch.func sees the calls of operators."""
+    return bool(_tracing() or _modes() or _interpreters() is not None)
+
+
 def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR0911 - for speed
     """Do a common call with the fewest checks, else return None; the C half checks the rest.
 

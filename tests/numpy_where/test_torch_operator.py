@@ -1,5 +1,6 @@
 """te_select::where, and te_select.where for torch tensors: values, types, out and errors."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -9,7 +10,7 @@ import te_select
 
 torch = pytest.importorskip("torch")
 
-from te_select.numpy_where import tensor_libraries  # noqa: E402
+from te_select.numpy_where import tensor_libraries, torch_operator  # noqa: E402
 from te_select.numpy_where.torch_operator import type_beside  # noqa: E402
 from te_select.torch import where  # noqa: E402
 from tests.support.operands import bits_of  # noqa: E402
@@ -95,6 +96,87 @@ ODD = {
 def test_odd_operands_and_errors_are_torchs(case):
     te_select.where(COND, X, X)  # the next calls take the path with the fewest checks
     check(te_select.where, *ODD[case])
+
+
+class Derived(torch.Tensor):
+    """By torch's rule, results are of this type."""
+
+
+class Answers(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return torch.ones(3) if function is torch.where else super().__torch_function__(
+            function, types, args, kwargs or {})  # fmt: skip
+
+
+class KnowsAten(torch.Tensor):
+    """A wrapper whose table has torch's own operators."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, held, requires_grad=False):
+        return torch.Tensor._make_wrapper_subclass(
+            cls, held.shape, dtype=held.dtype, requires_grad=requires_grad
+        )
+
+    def __init__(self, held, requires_grad=False):
+        self.held = held
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        if function is not torch.ops.aten.where.self:
+            raise NotImplementedError(function)
+        return function(*(each.held if isinstance(each, cls) else each for each in args))
+
+
+def masked(**options):
+    return torch.masked.masked_tensor(torch.tensor([1.0, 2.0]), COND, **options)
+
+
+def nested(of, **options):
+    return torch.nested.nested_tensor([of, of[:1]], **options)
+
+
+@functools.cache
+def jagged():
+    held = nested(X, layout=torch.jagged)
+    return held > 1, held, 0.0
+
+
+SUBCLASSES = {
+    "masked": lambda: (COND, masked(), masked()),
+    "masked with gradients": lambda: (COND, masked(requires_grad=True), masked()),
+    "masked and a number": lambda: (COND, masked(), 0.0),
+    "masked and not": lambda: (COND, X, masked()),
+    "nested": lambda: (nested(COND), nested(X), nested(X)),
+    "nested with gradients": lambda: (nested(COND), nested(X, requires_grad=True), 0.0),
+    "jagged": jagged,
+    "derived": lambda: (COND, X.as_subclass(Derived), 0.0),
+    "cond derived": lambda: (COND.as_subclass(Derived), X, X),
+    "answers": lambda: (COND, X.as_subclass(Answers), 0.0),
+    "cond answers": lambda: (COND.as_subclass(Answers), X, X),
+    "knows aten": lambda: (COND, KnowsAten(X), 0.0),
+    "knows aten, with gradients": lambda: (COND, KnowsAten(X, True), X),
+    "a parameter": lambda: (COND, torch.nn.Parameter(X), 0.0),
+    "not there yet": lambda: (COND, torch.nn.UninitializedParameter(), 0.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@FUNCTIONS
+@pytest.mark.parametrize("case", SUBCLASSES)
+def test_subclass_is_what_torch_makes_of_it(case, function, monkeypatch):
+    monkeypatch.setattr(torch_operator, "RECORDED_FROM", 0)
+
+    def said(select):
+        try:
+            found = select(*SUBCLASSES[case]())
+        except Exception as error:
+            return type(error), str(error).splitlines()[0]
+        return type(found), found.dtype, found.requires_grad, str(found).partition("grad_fn")[0]
+
+    assert said(function) == said(torch.where)
 
 
 with torch.inference_mode():

@@ -1,13 +1,20 @@
 """te_select.where and its operator under torch.compile and the transformations of torch.func."""
 
+import contextlib
 import warnings
+from unittest import mock
 
+import numpy as np
 import pytest
 
 import te_select
+import te_select.numpy
 
 torch = pytest.importorskip("torch")
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from te_select.numpy_where import torch_operator  # noqa: E402
 from te_select.torch import where  # noqa: E402
 
 OPERATOR = torch.ops.te_select.where
@@ -19,9 +26,13 @@ X = torch.tensor([2.0, 3.0])
 FUNCTIONS = pytest.mark.parametrize("function", [where, te_select.where])
 
 
+ALL_SIZES = pytest.mark.parametrize("least", [0, torch_operator.RECORDED_FROM])
+
+
 @pytest.fixture(autouse=True)
-def kernels(family):
-    """The kernels are built once."""
+def kernels(family, monkeypatch):
+    """The kernels are built once; the operator does small calls, too."""
+    monkeypatch.setattr(torch_operator, "RECORDED_FROM", 0)
 
 
 def torchs_out(cond, x, y, *, out):
@@ -138,8 +149,10 @@ def test_vmap_along_any_axis_is_torchs(function):
         assert torch.equal(ours, theirs)
 
 
+@ALL_SIZES
 @FUNCTIONS
-def test_gradients(function):
+def test_gradients(function, least, monkeypatch):
+    monkeypatch.setattr(torch_operator, "RECORDED_FROM", least)
     cond = torch.rand(3, 4) > 0.5
     check = torch.autograd.gradcheck
     x, y = (torch.randn(n, dtype=torch.double, requires_grad=True) for n in ((3, 4), 4))
@@ -147,6 +160,61 @@ def test_gradients(function):
     assert check(lambda x, y: function(cond, x, y), (x, y), check_batched_grad=True)
     assert check(lambda x: function(cond, x, 0.0), (x,))
     assert torch.autograd.gradgradcheck(lambda x, y: function(cond, x, y), (x, y))
+
+
+@ALL_SIZES
+@FUNCTIONS
+def test_gradients_within_autocast_are_torchs(function, least, monkeypatch):
+    monkeypatch.setattr(torch_operator, "RECORDED_FROM", least)
+
+    def run(select):
+        x, row = X.clone().requires_grad_(), torch.ones(3, 1, requires_grad=True)
+        with torch.autocast("cpu", torch.bfloat16):
+            product = row @ x[None]
+            found = select(product > 2, product, x) + select(COND, x, 0.0)
+        (grad,) = torch.autograd.grad(found.float().pow(2).sum(), x, create_graph=True)
+        (again,) = torch.autograd.grad(grad.sum(), x)
+        return found.dtype, found.tolist(), grad.tolist(), again.tolist()
+
+    assert run(function) == run(torch.where)
+
+
+class Passing(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+
+
+DECISIONS = {
+    "below": ((65_535,), (1,), contextlib.nullcontext, False),
+    "from there on": ((65_536,), (1,), contextlib.nullcontext, True),
+    "the result is larger": ((256, 1), (256,), contextlib.nullcontext, True),
+    "the result is larger, below": ((256, 1), (255,), contextlib.nullcontext, False),
+    "a mode watches": ((2, 2), (2,), Passing, True),
+}
+
+
+@pytest.mark.parametrize("case", DECISIONS)
+@FUNCTIONS
+def test_large_results_are_recorded_by_the_operator(function, case, monkeypatch):
+    monkeypatch.undo()
+    assert torch_operator.RECORDED_FROM == 65_536
+    *shapes, within, expected = DECISIONS[case]
+    x, y = (torch.ones(shape, requires_grad=True) for shape in shapes)
+    for given in ((x > 0, x, y), (y > 0, x, 0.0), (y > 0, 0.0, x)):
+        recorder = mock.Mock(wraps=OPERATOR.default)
+        monkeypatch.setattr(torch_operator, "_operator", recorder)
+        with within():
+            found = function(*given)
+        assert torch.equal(found, torch.where(*given)) and recorder.called is expected
+
+
+@FUNCTIONS
+def test_small_call_within_vmap_is_the_operators(function, monkeypatch):
+    monkeypatch.undo()
+    recorder = mock.Mock(wraps=OPERATOR.default)
+    monkeypatch.setattr(torch_operator, "_operator", recorder)
+    vmap(lambda each: function(each > 0, each, 0.0))(torch.ones(3, 2))
+    assert recorder.called
 
 
 def test_what_was_not_selected_gives_no_nan():
@@ -214,6 +282,38 @@ def test_compile_takes_out_and_cond_alone():
             lambda cond: te_select.where(cond)[0] + 1, fullgraph=True, backend="eager"
         )
         assert alone(COND).tolist() == [1]
+
+
+ARRAYS = {
+    "where": lambda lib: lambda a: lib.where(a > 0, a, 0.0).astype("f4"),
+    "numbers": lambda lib: lambda a: lib.where(a > 0, 1, 0.0) * a,
+    "cond alone": lambda lib: lambda a: a[lib.where(a > 0)],
+    "select": lambda lib: lambda a: lib.select([a > 1, a > 0], [a, -a], 0.5).astype("f4"),
+    "putmask": lambda lib: lambda a: (a := a * 1, lib.putmask(a, a < 0, 0.0))[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo does not know")
+@pytest.mark.parametrize("lib", [te_select, te_select.numpy], ids=lambda lib: lib.__name__)
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_within_compile_stay_arrays(name, lib):
+    array = np.array([-1.0, 2.0, 0.5])
+    torch._dynamo.reset()
+    found = torch.compile(ARRAYS[name](lib), backend="eager")(array)
+    expected = ARRAYS[name](np)(array)
+    assert type(found) is np.ndarray and found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()
+
+
+def test_array_within_compile_is_written_by_out_and_copyto():
+    def into(a, out, other):
+        te_select.copyto(other, 0.0, where=a > 0)
+        return te_select.where(a > 0, a, 0.0, out=out) + other
+
+    torch._dynamo.reset()
+    array, out, other = np.array([-1.0, 2.0]), np.ones(2), np.ones(2)
+    assert torch.compile(into, backend="eager")(array, out, other).tolist() == [1, 2]
+    assert (out.tolist(), other.tolist()) == ([0, 2], [1, 0])
 
 
 def test_symbolic_trace_records_the_call():
