@@ -84,6 +84,22 @@ def caught(*kinds: type[_Kind]) -> tuple[type[_Kind], ...]:
     return () if isinstance(error, kinds) and _is_of_signal_handler(error) else kinds
 
 
+def asked(value: Any, name: str, default: Any = None) -> Any:
+    """An attribute of another library's object; the default also if asking for it raises."""
+    try:
+        return getattr(value, name, default)
+    except caught(Exception):
+        return default
+
+
+def is_a(value: Any, kind: type[Any]) -> bool:
+    """Whether another library's object is of a type; not if its ``__class__`` raises."""
+    try:
+        return isinstance(value, kind)
+    except caught(Exception):
+        return False
+
+
 @contextlib.contextmanager
 def suppress(*kinds: type[Exception]) -> Iterator[None]:
     """Suppress exceptions of some kinds, unless a signal handler raised them."""
@@ -124,7 +140,8 @@ def _was_given_its_caller(frame: FrameType) -> bool:
     caller = frame.f_back
     given = frame.f_locals.values()
     return caller is not None and any(
-        value is caller or (isinstance(value, tuple) and any(each is caller for each in value))
+        value is caller
+        or (issubclass(type(value), tuple) and any(each is caller for each in value))
         for value in given
     )
 

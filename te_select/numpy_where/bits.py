@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.errors import suppress
+from te_select.errors import asked, suppress
 
 Array = np.ndarray[Any, Any]
 
@@ -34,11 +34,11 @@ def _in_arrow(value: Any) -> Any:
     library = type(value).__module__.partition(".")[0]
     if library == "pyarrow":
         return value
-    if library == "polars" and str(getattr(value, "dtype", "")) == "Boolean":
+    if library == "polars" and str(asked(value, "dtype")) == "Boolean":
         with suppress(ModuleNotFoundError):  # polars goes without pyarrow, too
             return value.to_arrow()
     if library == "pandas":
-        held = getattr(value, "array", value)
+        held = asked(value, "array", value)
         if type(held).__name__ == "ArrowExtensionArray":
             return held.__arrow_array__()
     return None

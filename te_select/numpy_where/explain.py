@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from te_select.errors import caught
 from te_select.numpy_where import numpy_rules, tensor_libraries
 from te_select.operator import family
 from te_select.operator.broadcast import count_of
@@ -64,7 +65,8 @@ def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
         If the call would refuse out.
     """
     reason, number, threads, past_cache, by_tiles = extension.plan(cond, x, y, out)
-    if reason == "out":
+    decided_later = reason in ("none", "kind of operand", "promotion")
+    if reason == "out" or not (decided_later or out is None):
         return _with(_checked(out, cond, x, y), "then copied to out")
     if reason == "kind of operand":
         return _of_objects(cond, x, y, out)
@@ -86,9 +88,12 @@ def _checked(out: Any, cond: Any, x: Any, y: Any) -> Explanation:
     """A call whose result is copied to out, if that can take it."""
     numpy_rules.check_array(out)
     found = explain(cond, x, y)
-    if not found.left:
-        one = np.empty((), np.result_type(*numpy_rules.as_sides(x, y)))
-        tensor_libraries.check_out(out, np.broadcast_to(one, np.broadcast(cond, x, y).shape))
+    try:
+        dtype = np.result_type(*numpy_rules.as_sides(x, y)).newbyteorder("=")
+        shape = np.broadcast(cond, x, y).shape
+    except caught(TypeError, ValueError, OverflowError):  # which numpy.where is to tell of
+        return found
+    tensor_libraries.check_out(out, np.broadcast_to(np.empty((), dtype), shape))
     return found
 
 
@@ -97,6 +102,8 @@ def _of_objects(*given: Any) -> Explanation:
     *inputs, out = given
     if (of := tensor_libraries.find(given)) is not None:
         return Explanation(left=f"tensors of {of.__name__.removeprefix('of_')}")
+    if out is not None:
+        numpy_rules.check_array(out)
     if any(map(tensor_libraries.has_own_rule, inputs)):
         return Explanation(left="kind of operand")
     cond, x, y = numpy_rules.as_sides(*inputs)

@@ -74,7 +74,9 @@ def select(condlist: Any, choicelist: Any, default: Any = 0, *, out: Any = None)
 def _found(condlist: Any, choicelist: Any, default: Any, out: Any) -> Any:
     """The result, in out if it can be made there."""
     lists = condlist, choicelist
-    if not all(isinstance(each, (list, tuple, np.ndarray)) and len(each) for each in lists):
+    if not all(issubclass(type(each), (list, tuple, np.ndarray)) for each in lists):
+        return numpy_select(condlist, choicelist, default)
+    if not all(getattr(each, "ndim", 1) and len(each) for each in lists):
         return numpy_select(condlist, choicelist, default)
     if len(condlist) != len(choicelist) or any(map(has_own_rule, (*condlist, *choicelist))):
         return numpy_select(condlist, choicelist, default)
@@ -234,11 +236,15 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
         numpy_putmask(a, mask, values)
 
 
+for _each in (copyto, putmask, select):
+    _each.__module__ = "te_select"
+
+
 def _put(a: Any, mask: Any, values: Any) -> bool:
     """Replace by kernels; false if none serves the call."""
     if not type(a) is type(mask) is np.ndarray or mask.shape != a.shape:
         return False
-    if not isinstance(values, np.ndarray) or values.shape == a.shape:
+    if not issubclass(type(values), np.ndarray) or values.shape == a.shape:
         return _replaced(a, mask, values)
     if not (a.flags.c_contiguous and values.size) or a.size % values.size:
         return False
@@ -248,9 +254,11 @@ def _put(a: Any, mask: Any, values: Any) -> bool:
 
 def _replaced(dst: Any, mask: Any, src: Any) -> bool:
     """Replace elements by a kernel; false if none serves the call as NumPy's function does it."""
-    if type(mask) is not np.ndarray or mask.dtype != np.bool_ or not isinstance(dst, np.ndarray):
+    if type(mask) is not np.ndarray or mask.dtype != np.bool_:
         return False
-    if isinstance(src, (np.ndarray, np.generic)):
+    if not issubclass(type(dst), np.ndarray):
+        return False
+    if issubclass(type(src), (np.ndarray, np.generic)):
         if src.dtype != dst.dtype:
             return False
     elif type(src) is not float and not (type(src) is int and -_EXACT <= src <= _EXACT):

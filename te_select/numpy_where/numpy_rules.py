@@ -88,7 +88,7 @@ def _into(out: Any, cond: Any, x: Any, y: Any) -> Any:
 
 def check_array(out: Any) -> None:
     """Refuse an out that is not an array of NumPy, or cannot be written."""
-    if not isinstance(out, np.ndarray):
+    if not issubclass(type(out), np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}; expected an array")
     if not out.flags.writeable:
         raise ValueError("out is read-only; expected an array that can be written")

@@ -7,7 +7,7 @@ from weakref import ref
 
 import numpy as np
 
-from te_select.errors import ArgumentError
+from te_select.errors import ArgumentError, asked, is_a
 
 _TENSORS = {"torch": "Tensor", "jax": "Array", "cupy": "ndarray", "dask.array": "Array"}
 _NO_RULES = (None, np.ndarray.__array_function__)
@@ -35,14 +35,14 @@ def find(values: Iterable[Any]) -> Callable[..., Any] | None:
         if type(value) in _all_calls:
             return _all_calls[type(value)]
     for name, tensor in zip(_TENSORS, kinds, strict=True):
-        found = [type(v) for v in given if tensor is not None and isinstance(v, tensor)]
-        found = found or [type(v) for v in given if name == "torch" and hasattr(type(v), _PROTOCOL)]
+        found = [type(v) for v in given if tensor is not None and is_a(v, tensor)]
+        found = found or [type(v) for v in given if name == "torch" and asked(type(v), _PROTOCOL)]
         if found:
             every, common = _functions(name)
             _all_calls.update(dict.fromkeys(found, every))
             by_type.update(dict.fromkeys(found, common))
             return every
-    no_proxies = (type(v) for v in given if v.__class__ is type(v))
+    no_proxies = (type(v) for v in given if asked(v, "__class__") is type(v))
     _no_tensors.update(ref(kind, _no_tensors.discard) for kind in no_proxies)
     return None
 
@@ -106,7 +106,7 @@ def of_dask(*args: Any, out: Any = None) -> Any:
 def has_own_rule(value: Any) -> bool:
     """Whether NumPy calls the ``__array_function__`` of the value's type."""
     kind = type(value)
-    return kind is not np.ndarray and getattr(kind, "__array_function__", None) not in _NO_RULES
+    return kind is not np.ndarray and asked(kind, "__array_function__") not in _NO_RULES
 
 
 def check_out(out: Any, result: Any) -> None:

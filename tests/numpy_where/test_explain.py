@@ -1,5 +1,7 @@
 """te_select.where.explain says what a call would do, and does nothing."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,37 @@ def test_out_is_taken_in_place_or_copied_to_and_not_written(out):
     found = explain(MASK[0], x, 2.0, target)
     assert ("then copied to out" in found.steps) == (out == "overlapping")
     assert (target == before).all()
+
+
+SIDES = (
+    np.arange(4.0, dtype="f4"), np.arange(4, dtype="i1"), np.ones(4, ">f4"), np.ones(4, "O"), 1e300,
+    "text", np.ones(4, "S3"), np.ones(4, "M8[s]"), np.ones(4, "M8[ms]"), [1, 2, 3, 4], 2.5, 2049,
+    np.ones(4, "f2"), np.ones(0), np.ones((3, 1)), None, np.ones(4, "g"), np.ma.ones(4), 1j,
+)  # fmt: skip
+OUTS = (
+    [0.0] * 4, np.zeros(4), np.zeros(4, "f4"), np.zeros(5), np.zeros((3, 4)), np.zeros(4, "O"),
+    np.broadcast_to(np.zeros(1), (4,)), np.zeros(4, ">f4"), np.zeros(0), np.zeros(4, "M8[ms]"),
+    np.zeros(4, "g"), np.zeros(4, "c16"), np.zeros(4, "S3"), 1.0, np.zeros(4, "U32"),
+)  # fmt: skip
+CONDS = np.array([True, False, True, False]), np.array([1.0, 0, np.nan, 2]), np.array(["a", ""] * 2)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("out", OUTS, ids=repr)
+def test_out_is_refused_exactly_where_the_call_refuses_it(out):
+    def said(function, *given):
+        try:
+            function(*given)
+        except Exception as error:
+            return type(error), str(error)
+        return None
+
+    def call(cond, x, y, out):
+        where(cond, x, y, out=out.copy() if getattr(out, "base", out) is None else out)
+
+    for cond, x, y in itertools.product(CONDS, SIDES, SIDES):
+        if said(where, cond, x, y) is None:  # NumPy takes the operands
+            assert said(explain, cond, x, y, out) == said(call, cond, x, y, out), (cond, x, y)
 
 
 def test_it_prints_as_one_line():

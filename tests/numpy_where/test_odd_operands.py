@@ -62,6 +62,64 @@ def test_subclass_of_a_scalar_may_have_a_rule_of_its_own():
         )
 
 
+def odd(name, raised, module):
+    """An object with an attribute that raises, of a library that is asked for its bits."""
+
+    def get(self):
+        raise raised("not asked for")
+
+    def held(self, dtype=None, copy=None):
+        return np.array([True, False, True])
+
+    return type("Odd", (), {name: property(get), "__array__": held, "__module__": module})()
+
+
+def written(name, *given):
+    memory = np.zeros(3)
+    getattr(given[0], name)(memory, *given[1:])
+    return memory
+
+
+ASKED = {
+    "where": lambda lib, each: lib.where(each, 1, 2),
+    "x of where": lambda lib, each: lib.where(True, each, 2),
+    "cond alone": lambda lib, each: lib.where(each)[0],
+    "where with floats": lambda lib, each: lib.where(each, 1.5, np.float32(2)),
+    "cond of select": lambda lib, each: lib.select([each], [1]),
+    "conds of select": lambda lib, each: lib.select(each, [1]),
+    "choice of select": lambda lib, each: lib.select([np.array([True, False, True])], [each]),
+    "choices of select": lambda lib, each: lib.select([np.array([True, False, True])], each),
+    "src": lambda lib, each: written("copyto", lib, each),
+    "where of copyto": lambda lib, each: written("copyto", lib, 1.0, "same_kind", each),
+    "dst": lambda lib, each: lib.copyto(each, 1.0),
+    "mask": lambda lib, each: written("putmask", lib, each, 1.0),
+    "values": lambda lib, each: written("putmask", lib, np.array([True, False, True]), each),
+}
+NAMES = ("__class__", "dtype", "array", "__dlpack__", "__jax_array__", "__array_function__")
+
+
+@pytest.mark.parametrize("use", ASKED)
+@pytest.mark.parametrize("raised", [ValueError, NotImplementedError])
+@pytest.mark.parametrize("name", NAMES)
+def test_attribute_that_raises_counts_as_none(name, raised, use):
+    for module in ("own", "pandas", "polars", "pyarrow"):
+        given = (odd(name, raised, module),)
+        found, expected = (
+            outcome(lambda each, lib=lib: np.asarray(ASKED[use](lib, each)), given)
+            for lib in (te_select, np)
+        )
+        assert difference(found, expected) is None, module
+
+
+def test_index_of_several_levels_is_a_cond_as_in_numpy():
+    pandas = pytest.importorskip("pandas")
+    index = pandas.MultiIndex.from_tuples([(True, 1), (False, 2)])
+    assert same((index, 1, 2))
+    memory = np.zeros(2)
+    te_select.putmask(memory, index, 1.0)
+    assert memory.tolist() == [1, 1]
+
+
 SIDES = ((1.5,), [1.5], "zz", "i4", b"ab", {"a": 1}, np.str_("f8"), np.datetime64(1, "s"))
 
 

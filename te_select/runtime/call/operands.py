@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import tvm_ffi
 
-from te_select.errors import ArgumentError, DTypeError, caught
+from te_select.errors import ArgumentError, DTypeError, asked, caught, is_a
 from te_select.operator import dtypes
 from te_select.operator.broadcast import Shape, format_shape, shown
 from te_select.operator.dtypes import ELEMENT_TYPES, ElementType, element_type, numpy_dtype
@@ -73,7 +73,7 @@ def prepared(
             number = inputs[k].device
     extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in shapes[-1])
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(like, torch.Tensor):
+    if torch is not None and is_a(like, torch.Tensor):
         new = torch.empty(extents, dtype=getattr(torch, element.name), device=like.device)
         finish = lambda: new  # noqa: E731 - as the others
     else:
@@ -103,7 +103,7 @@ def _given_output(
 
 def is_scalar(value: Any) -> bool:
     """Whether a value is a Python or NumPy scalar."""
-    return isinstance(value, _SCALARS)
+    return issubclass(type(value), _SCALARS)
 
 
 def describe(
@@ -141,11 +141,11 @@ def describe(
     """
     if device is not HOST and name != "out" and not shape and _is_on_host(value):
         device = HOST  # its value goes with the launch
-    if device is HOST and isinstance(value, _OF_NUMPY):
+    if device is HOST and issubclass(type(value), _OF_NUMPY):
         found = _of_numpy(value, name, expected, shape)
-    elif (torch := sys.modules.get("torch")) is not None and isinstance(value, torch.Tensor):
+    elif (torch := sys.modules.get("torch")) is not None and is_a(value, torch.Tensor):
         found = _of_torch(value, name, expected, device)
-    elif hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+    elif asked(value, "__dlpack__") and asked(value, "__dlpack_device__"):
         found = _of_dlpack(value, name, expected, device)
     else:
         _refuse(value, name, device)
@@ -158,7 +158,7 @@ def describe(
 
 def _refuse(value: Any, name: str, device: Device) -> NoReturn:
     jax = sys.modules.get("jax")
-    if jax is not None and isinstance(value, jax.core.Tracer):
+    if jax is not None and is_a(value, jax.core.Tracer):
         raise ArgumentError(
             f"{name} is traced by JAX, as in jax.jit, and a kernel cannot be traced; use jnp.where "
             "there, or call the kernel outside"
@@ -194,7 +194,7 @@ def _check_shape(found: tuple[int, ...], name: str, expected: Shape, sizes: dict
 def _is_immutable(value: Any) -> bool:
     """Whether a value's library forbids writing to its tensors, even if the memory allows it."""
     jax = sys.modules.get("jax")
-    return jax is not None and isinstance(value, jax.Array)
+    return jax is not None and is_a(value, jax.Array)
 
 
 def _check_element(found: ElementType | None, shown: Any, name: str, expected: ElementType) -> None:
@@ -274,7 +274,7 @@ def _of_torch(tensor: Any, name: str, expected: ElementType, device: Device) -> 
 
 def _of_dlpack(value: Any, name: str, expected: ElementType, device: Device) -> Operand:
     """A tensor of any other library, as it hands it over."""
-    if isinstance(value, tvm_ffi.Tensor) and not value.__chandle__():  # reading it would crash
+    if is_a(value, tvm_ffi.Tensor) and not value.__chandle__():  # reading it would crash
         raise ArgumentError(f"{name} is a tensor of tvm-ffi without memory; expected a real tensor")
     of_jax = _is_immutable(value)
     try:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from te_select.errors import ArgumentError
+from te_select.errors import ArgumentError, is_a
 
 _ADVICE = "pass {0}.detach(), call under torch.no_grad(), or use te_select.torch.where"
 
@@ -68,7 +68,7 @@ def check_unwatched(operands: Mapping[str, Any]) -> None:
     torch = sys.modules.get("torch")
     if torch is None:
         return
-    tensors = {name: value for name, value in operands.items() if isinstance(value, torch.Tensor)}
+    tensors = {name: value for name, value in operands.items() if is_a(value, torch.Tensor)}
     if not tensors:
         return
     _check_gradients(torch, tensors)

@@ -102,7 +102,7 @@ class CpuKernel(Kernel):
                                 return out
                         if type(out) is kind and self._try(cond, then, else_, out):
                             return out
-                elif isinstance(then, _TENSOR):  # or a class of tvm derived from it
+                elif issubclass(type(then), _TENSOR):  # or a class of tvm derived from it
                     if (
                         type(out) is kind
                         and ("jax" not in _modules or not jax_memory.holds(out))

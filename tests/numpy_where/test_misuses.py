@@ -1,0 +1,73 @@
+"""What NumPy refuses is refused with its exceptions and words; the others have a reason."""
+
+import numpy as np
+import pytest
+
+import te_select
+
+COND, X, I4 = np.array([True, False]), np.ones(2), np.ones(2, "i4")
+CLOSED, FIXED, DATES = np.ones(2), "same_kind", np.ones(2, "M8[s]")
+CLOSED.flags.writeable = False
+THREE, FIELDS = np.ones(3, bool), np.zeros(2, [("a", "i4")])
+HUGE = 10**400
+MISUSES = {
+    "select": [
+        (), ([COND],), (np.array(True), np.array(1)), ([], []), (np.array([]), np.array([])),
+        ([COND], []), ([COND], [X, X]), ([COND], X), (5, [X]), ([COND], 5), (None, None),
+        ([I4], [X]), ([COND, 5], [X, X]), (["a"], [X]), ([None], [X]), ([COND.tolist()], [X]),
+        ([COND], [X], "a"), ([COND], [np.ones(3)]), ([THREE], [X]), ([COND], [DATES], 1),
+        ([COND], [X], [1, 2, 3]), ({1: COND}, [X]), ([COND], [HUGE]), ([COND], [FIELDS]),
+        ([COND], [X], 0, 1),
+    ],
+    "copyto": [
+        (), (X,), (X, np.ones(3)), ([1, 2], 1), (CLOSED, 1), (CLOSED, 1.0, FIXED, COND), (X, 1j),
+        (X, "a"), (I4, 1.5), (X, X, "nonsense"), (X, X, 5), (X, X, None), (X, X, FIXED, THREE),
+        (X, X, FIXED, X), (X, X, FIXED, "a"), (X, None), (np.ones(2, "f4"), X, "safe", COND),
+        (X, HUGE, FIXED, COND), (DATES, 1.0, FIXED, COND), (X, X, FIXED, COND, 1),
+    ],
+    "putmask": [
+        (), (X,), (X, COND), ([1], COND, 1), (5, COND, 1), (None, COND, 1), (CLOSED, COND, 1.0),
+        (X, [True], 1), (X, THREE, 1.0), (X, "a", 1), (X, COND, "a"), (X, COND, 1j),
+        (X, COND, []), (I4, COND, 1.5), (X, COND, HUGE), (I4, COND, "z"), (X, COND, 1, 2),
+    ],
+    "where": [
+        (), (COND, X), (COND, X, X, X), (COND, X, np.ones(3)), (COND, np.ones(3), np.ones(4)),
+        (COND, X, HUGE), (COND, 1, 2**64), (FIELDS, 1, 2), (COND, DATES, I4),
+        ([[1], [1, 2]], 1, 2), (COND, [[1], [1, 2]], 2),
+    ],
+}  # fmt: skip
+BY_NAME = {
+    "select": [{"condlist": [COND], "choicelist": [X], "nope": 1}, {}],
+    "copyto": [{"dst": X, "src": 1, "when": COND}, {"dst": X}],
+    "putmask": [{"a": X, "mask": COND, "values": 1}, {"mask": COND, "values": 1}],
+}
+CALLS = [(name, given, {}) for name, calls in MISUSES.items() for given in calls]
+CALLS += [(name, (), given) for name, calls in BY_NAME.items() for given in calls]
+
+
+def outcome(function, given, named):
+    """The value, what was written, or the error of a call."""
+    copied = [each.copy() if each is X or each is I4 else each for each in given]
+    try:
+        return repr(function(*copied, **named)), repr(copied)
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)))
+def test_error_is_numpys_in_type_and_words(number):
+    name, given, named = CALLS[number]
+    found, expected = (outcome(getattr(each, name), given, named) for each in (te_select, np))
+    assert found == expected, (name, given, named)
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "said"),
+    [
+        ((COND,) * 9, {}, "where() takes 1 or 3 positional arguments and out"),
+        ((COND,), {"x": X, "y": X}, "where() got an unexpected keyword argument 'x'; expected out"),
+    ],
+)
+def test_words_of_where_name_out_which_numpy_lacks(given, named, said):
+    assert outcome(te_select.where, given, named) == (TypeError, said)
+    assert outcome(np.where, given, named)[0] is TypeError
