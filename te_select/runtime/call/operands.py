@@ -66,7 +66,8 @@ def prepared(
             raise ArgumentError(f"out is the scalar {shown(out)}; expected {device.accepted}")
         found = describe(out, "out", element, shapes[-1], sizes, device)
         return inputs, _given_output(out, found, inputs, element.width, device)
-    like, number = None, 0
+    like: Any = None
+    number = 0
     for k in (0, 2, 1):
         if not is_scalar(given[k][1]) and (inputs[k].library != ON_HOST or device is HOST):
             like = given[k][1]
