@@ -8,14 +8,13 @@ in one run, and a ratio is the median over the rounds.
 import argparse
 import ctypes
 import importlib.util
-import math
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -23,13 +22,12 @@ from typing import Any, cast
 import numpy as np
 
 import te_select
-from te_select.timing.rounds import Timing, sample_in_turns, take_turns
+from calls_of_where import HALF, Arguments, into, patterns, show, us, where
+from te_select.timing.rounds import sample_in_turns, take_turns
 
 ROUNDS = 9
 LOOP = 20  # calls
-HEADS = 12
 NEIGHBOURS = 1 << 22  # elements
-HALF = 0.5  # the share of true elements of a mask
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8)
 DTYPES = ("float32", "float16", "int64")
 CONDS = 5
@@ -45,26 +43,6 @@ void chain(const char *const *c, const float *const *x, float *out, long n) {
 }
 """
 MIXED = (("float16", "float32"), ("float64", "float32"), ("uint8", "float32"), ("int64", "float32"))
-Arguments = tuple[Any, Any, Any]
-where: Any = te_select.where
-
-
-def patterns(elements: int, dtype: str) -> Iterator[tuple[str, Arguments]]:
-    """Calls with about so many elements: the four patterns of most programs."""
-    rng = np.random.default_rng(0)
-    side = max(1, math.isqrt(elements))
-    heads = max(1, math.isqrt(elements // HEADS))
-
-    def values(*shape: int) -> Any:
-        return rng.integers(0, 100, shape).astype(dtype)
-
-    def mask(*shape: int) -> Any:
-        return rng.random(shape) < HALF
-
-    yield "same shapes", (mask(elements), values(elements), values(elements))
-    yield "mask, scalar", (mask(1, 1, heads, heads), values(1, HEADS, heads, heads), 0)
-    yield "cond of rows", (mask(side, 1), values(side, side), values(side, side))
-    yield "column, row", (mask(side, side), values(side, 1), values(side))
 
 
 def compare(
@@ -72,7 +50,8 @@ def compare(
 ) -> None:
     """Compare fresh results and out= with another function, over sizes, patterns and types."""
     print(f"{'elements':>10} {'type':8} {'pattern':14} microseconds: other, fresh, out=; ratios")
-    fresh, into = [], []
+    fresh = []
+    with_out = []
     for exponent in options.sizes:
         for dtype in options.dtypes:
             for name, given in patterns(10**exponent, dtype):
@@ -81,9 +60,9 @@ def compare(
                 times = take_turns(
                     {
                         "other": partial(theirs, *arguments),
-                        "other out": _into(theirs, arguments, other),
+                        "other out": into(theirs, arguments, other),
                         "fresh": partial(where, *arguments),
-                        "out": _into(where, arguments, out),
+                        "out": into(where, arguments, out),
                     },
                     ROUNDS,
                 )
@@ -93,36 +72,13 @@ def compare(
                 )
                 if 4 * 10**exponent >= 1 << 20:
                     fresh.append(ratios[0])
-                    into.append(ratios[1])
-                shown = " ".join(f"{_us(times[each]):10.2f}" for each in ("other", "fresh", "out"))
+                    with_out.append(ratios[1])
+                shown = " ".join(f"{us(times[each]):10.2f}" for each in ("other", "fresh", "out"))
                 place = f"{10**exponent:>10} {dtype:8} {name:14}"
                 print(f"{place} {shown}  {ratios[0]:.2f} {ratios[1]:.2f}", flush=True)
     if fresh:
-        means = map(statistics.geometric_mean, (fresh, into))
+        means = map(statistics.geometric_mean, (fresh, with_out))
         print("from 1 MB on: fresh {:.2f}, out= {:.2f}".format(*means))
-
-
-def _into(function: Callable[..., Any], arguments: Arguments, out: Any) -> Callable[[], Any]:
-    """A call with out= as programs write it; numpy.where has no out.
-
-    functools.partial would take 50 ns more to pass a keyword.
-    """
-    if function is np.where:
-        return partial(function, *arguments)
-    cond, x, y = arguments
-    return lambda: function(cond, x, y, out=out)
-
-
-def _us(timing: Timing) -> float:
-    return timing.median * 1e6
-
-
-def show(name: str, calls: Mapping[str, Callable[[], Any]], rounds: int = 25) -> None:
-    """Print the times of calls, and each as a multiple of the first."""
-    times = take_turns(calls, rounds)
-    first = next(iter(times.values()))
-    told = (f"{each} {_us(own):.2f} us ({1 / own.ratio(first):.3f})" for each, own in times.items())
-    print(f"{name:27}", ", ".join(told), flush=True)
 
 
 def against_numpy(options: argparse.Namespace) -> None:
@@ -158,7 +114,7 @@ def against_compiled(options: argparse.Namespace) -> None:
                 times = take_turns(
                     {
                         "compiled": partial(kernel, cond, x, scalar, out),
-                        "where": _into(where, (cond, x, scalar), out),
+                        "where": into(where, (cond, x, scalar), out),
                     },
                     ROUNDS,
                 )
@@ -207,7 +163,7 @@ def fresh(options: argparse.Namespace) -> None:
             times = sample_in_turns(loops, ROUNDS)
             ratio = times["fresh"].ratio(times["out="])
             print(
-                f"{10**exponent:>10} {name:14} {_us(times['fresh']):10.2f} us, {ratio:.2f} of out="
+                f"{10**exponent:>10} {name:14} {us(times['fresh']):10.2f} us, {ratio:.2f} of out="
             )
 
 
@@ -254,7 +210,7 @@ def small(_options: argparse.Namespace) -> None:
         contestants: dict[str, Callable[[], Any]] = {
             "numpy": partial(np.where, *given),
             "fresh": partial(where, *given),
-            "out=": _into(where, given, out),
+            "out=": into(where, given, out),
         }
         if name == "same shapes":
             contestants["kernel"] = partial(cast("Any", kernel), *given, out)
@@ -276,7 +232,7 @@ def neighbours(_options: argparse.Namespace) -> None:
         calls: dict[str, Callable[[], Any]] = {
             "asarray": partial(_as_arrays, cond, values, out),
             "numpy": partial(np.where, cond, values, 0),
-            "where": _into(where, (cond, values, 0), out),
+            "where": into(where, (cond, values, 0), out),
         }
         show(name, calls)
 
@@ -313,7 +269,7 @@ def others(_options: argparse.Namespace) -> None:
     x = rng.random(NEIGHBOURS, np.float32)
     mask = rng.random(NEIGHBOURS) < HALF
     masks = {"numpy": mask, "pyarrow": pyarrow.array(mask), "polars": polars.Series(mask)}
-    show("masks", {name: _into(where, (each, x, 0.0), x.copy()) for name, each in masks.items()})
+    show("masks", {name: into(where, (each, x, 0.0), x.copy()) for name, each in masks.items()})
     lazy = [da.from_array(each, chunks=NEIGHBOURS // 8) for each in (mask, x, x)]
     ways = {"dask": lambda: da.where(*lazy).compute(), "ours": lambda: where(*lazy).compute()}
     show("dask", ways)

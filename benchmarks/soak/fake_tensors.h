@@ -101,7 +101,8 @@ static void make_right(fake* f, const spec* k, int operand, int mode, const int6
 }
 
 static void spoil(fake* f) {
-  int n = f->t.ndim < 0 || f->t.ndim > RANK ? 0 : f->t.ndim, at = n ? (int)draw(n) : 0;
+  int n = f->t.ndim < 0 || f->t.ndim > RANK ? 0 : f->t.ndim;
+  int at = n ? (int)draw(n) : 0;
   switch (draw(12)) {
     case 0:
       f->t.ndim = (int32_t)(chance(60) ? next_to(f->t.ndim) : odd_number());

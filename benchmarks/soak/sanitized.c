@@ -22,7 +22,10 @@ static int may_touch;
 static int32_t run(char* cond, char* then, char* else_, char* out, int64_t task, int64_t tasks) {
   char* now[] = {cond, then, else_, out};
   unsigned sum = 0;
-  if (!task) memcpy(given, now, sizeof(now)), ++ran;
+  if (!task) {
+    memcpy(given, now, sizeof(now));
+    ++ran;
+  }
   for (int i = 0; i < OPERANDS && may_touch; ++i) {
     for (int64_t at = bytes[i] * task / tasks; at < bytes[i] * (task + 1) / tasks; ++at) {
       if (i == OUT) now[i][at] = WRITTEN;
@@ -45,11 +48,13 @@ static int64_t elements(const spec* k, int operand, int mode, const DLTensor* t,
   int pair = mode == BITS && bits == 128 && t->dtype.bits == 64;
   if (t->dtype.lanes != 1 || (t->dtype.bits != bits && !pair)) return -1;
   if (mode != BITS && t->dtype.code != code) return -1;
-  int n = k->ndim[operand], empty = 0;
+  int n = k->ndim[operand];
+  int empty = 0;
   if (t->ndim != n + pair || (t->ndim && !t->shape) || (pair && t->shape[n] != 2)) return -1;
   __int128 count = 1;
   for (int i = 0; i < n; ++i) {
-    int64_t dim = k->dims[operand][i], *size = dim < 0 ? &sizes[-(dim + 1)] : &dim;
+    int64_t dim = k->dims[operand][i];
+    int64_t* size = dim < 0 ? &sizes[-(dim + 1)] : &dim;
     if (*size < 0) *size = t->shape[i];
     if (t->shape[i] != *size || *size < 0) return -1;
     if (!*size) empty = 1;
@@ -184,7 +189,8 @@ static void finish(fake* fakes, const spec* k, int mode, int taken, const int64_
 
 static int call_with_tensors(void) {
   const spec* k = &specs[draw(sizeof(specs) / sizeof(*specs))];
-  int mode = (int)draw(MODES), arguments = chance(98) ? OPERANDS : (int)draw(MOST_ARGUMENTS + 1);
+  int mode = (int)draw(MODES);
+  int arguments = chance(98) ? OPERANDS : (int)draw(MOST_ARGUMENTS + 1);
   int64_t sizes[NAMES], counts[OPERANDS];
   for (int i = 0; i < NAMES; ++i) sizes[i] = chance(3) ? odd_number() : (int64_t)draw(20);
   fake fakes[OPERANDS], *f[OPERANDS];
@@ -282,7 +288,8 @@ int main(int count, char** arguments) {
   __sanitizer_set_death_callback(tell);
   seed = strtoull(arguments[1], NULL, 10);
   state = (seed + 1) * 0x9E3779B97F4A7C15ULL;
-  int64_t calls = strtoll(arguments[2], NULL, 10), taken = 0;
+  int64_t calls = strtoll(arguments[2], NULL, 10);
+  int64_t taken = 0;
   for (number = 0; number < calls; ++number)
     taken += chance(50) ? call_plain() : call_with_tensors();
   printf("%lld %lld\n", (long long)taken, (long long)(calls - taken));

@@ -77,7 +77,8 @@ int main(int argc, char** argv) {
     exported call = (exported)dlsym(library, name);
     if (!call) snprintf(message, sizeof(message), "AttributeError: %s", name);
     int32_t status = call ? call(NULL, args, 4, &result) : -1;
-    int32_t stray = touched(out), said = (int32_t)strlen(message);
+    int32_t stray = touched(out);
+    int32_t said = (int32_t)strlen(message);
     give(&status, 4);
     give(&stray, 4);
     give(&said, 4);

@@ -125,7 +125,8 @@ static int check_shape(const te_select_request* r, int operand, const DLTensor* 
     return refuse_shape(r, operand, t, pair, ndim, sizes);
   }
   for (int32_t i = 0; i < ndim; ++i) {
-    int64_t extent = t->shape[i], want = expected->dims[i];
+    int64_t extent = t->shape[i];
+    int64_t want = expected->dims[i];
     if (want < 0) {
       int64_t* size = &sizes[-(want + 1)];
       if (*size < 0) *size = extent;

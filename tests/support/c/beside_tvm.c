@@ -17,7 +17,8 @@ int main(void) {
   enum { ELEMENTS = 1 << 20 };
   int alone = __TVMBackendParallelLaunch == NULL;
   __TVMBackendParallelLaunch = launch;
-  int failed = loop_of_neighbour(), own = launched;
+  int failed = loop_of_neighbour();
+  int own = launched;
   operands ours = make_operands(ELEMENTS);
   failed |= call_fails(&ours, ELEMENTS);
   printf("%d %d %d\n", alone, own, launched - own);

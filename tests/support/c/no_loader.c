@@ -37,7 +37,9 @@ FILE* fopen(const char* restrict path, const char* restrict mode) {
 int main(void) {
   enum { ELEMENTS = 1 << 20 };
   operands own = make_operands(ELEMENTS);
-  int loading = used, failed = call_fails(&own, 1), first = used - loading;
+  int loading = used;
+  int failed = call_fails(&own, 1);
+  int first = used - loading;
   for (int64_t n = 1; n <= ELEMENTS; n *= 4) failed |= call_fails(&own, n);
   int refused = SELECT(own.cond, NULL, own.else_, own.out, ELEMENTS);
   printf("%d %d %d %d %d\n", loading, first > 0, used - loading - first, failed, refused);

@@ -34,15 +34,18 @@ def clock(monkeypatch):
 def worker(monkeypatch):
     made = module.Worker()
     loads = iter(("10\n4\n2\n8\n\n", "13\n9\n4\n8\n6\n"))
-    made.watched, made.at = [], -1
+    made.watched = []
+    made.at = -1
     made._probe = {
         "watch": made.watched.append,
         "load": lambda: next(loads),
         "fill": mock.Mock(),
         "compare": lambda *_: made.at,
     }
-    made._session, made._cpu = mock.MagicMock(), {"flags": "sse2 avx2 fma"}
-    made._inputs, made._shape = mock.MagicMock(), (2, 3)
+    made._session = mock.MagicMock()
+    made._cpu = {"flags": "sse2 avx2 fma"}
+    made._inputs = mock.MagicMock()
+    made._shape = (2, 3)
     stored = SimpleNamespace(
         manifest=SimpleNamespace(target=TARGET, kernels=[SimpleNamespace(workload=W)])
     )

@@ -59,7 +59,8 @@ class Process:
 def worker(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "killpg", lambda *_: None)
     made = Worker("module", tmp_path)
-    made._process, made._is_ready = Process(None), True
+    made._process = Process(None)
+    made._is_ready = True
     made._connection, made.theirs = multiprocessing.Pipe()
     made._errors.write_text("first line\n\nlast   line\n")
     return made

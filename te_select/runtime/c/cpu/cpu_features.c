@@ -42,7 +42,9 @@ static uint32_t saved_state(void) {
 
 int te_select_cpu_has(const char* name) {
   for (unsigned i = 0; i < 32 * sizeof(features) / sizeof(*features); ++i) {
-    uint32_t found[4], leaf = features[i / 32].leaf, sub = features[i / 32].sub;
+    uint32_t found[4];
+    uint32_t leaf = features[i / 32].leaf;
+    uint32_t sub = features[i / 32].sub;
     const char* here = features[i / 32].names[i % 32];
     if (!here || strcmp(here, name)) continue;
     uint32_t state = features[i / 32].state;

@@ -17,10 +17,13 @@ static void read_caches(te_select_machine* machine, uint32_t leaf) {
   for (uint32_t i = 0; i < 16; ++i) {
     uint32_t a, b, c, d;
     __cpuid_count(leaf, i, a, b, c, d);
-    uint32_t type = a & 31, level = a >> 5 & 7;
+    uint32_t type = a & 31;
+    uint32_t level = a >> 5 & 7;
     if (!type) break;
     if (type != DATA && type != UNIFIED) continue;
-    int64_t ways = (b >> 22) + 1, partitions = (b >> 12 & 1023) + 1, line = (b & 4095) + 1;
+    int64_t ways = (b >> 22) + 1;
+    int64_t partitions = (b >> 12 & 1023) + 1;
+    int64_t line = (b & 4095) + 1;
     int64_t bytes = ways * partitions * line * ((int64_t)c + 1);
     if (level == 2) machine->l2 = bytes;
     if (level == 3) {
@@ -37,7 +40,8 @@ void te_select_detect_cpu(te_select_machine* machine) {
   memcpy(machine->vendor + 4, &d, 4);
   memcpy(machine->vendor + 8, &c, 4);
   __cpuid(1, a, b, c, d);
-  uint32_t family = a >> 8 & 15, model = a >> 4 & 15;
+  uint32_t family = a >> 8 & 15;
+  uint32_t model = a >> 4 & 15;
   if (family == 6 || family == 15) model |= a >> 12 & 0xf0;
   if (family == 15) family += a >> 20 & 255;
   machine->family = (int32_t)family;

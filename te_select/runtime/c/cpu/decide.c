@@ -45,7 +45,8 @@ te_select_manner te_select_decide(const te_select_machine* machine, const te_sel
                                   const te_select_cond* cond, int32_t of_caller) {
   const te_select_decisions* by_machine = &machine->decisions;
   te_select_manner how = {.flags = 0, .threads = 1, .tasks = 1};
-  int64_t moved = te_select_count_moved(bytes), out = bytes[TE_SELECT_OUT];
+  int64_t moved = te_select_count_moved(bytes);
+  int64_t out = bytes[TE_SELECT_OUT];
   int64_t grain = chosen(knobs->bytes_per_thread, by_machine->bytes_per_thread);
   int is_large = moved >= te_select_large_from(grain);
   if (is_large) { /* a small call would spend a tenth of its time on this */

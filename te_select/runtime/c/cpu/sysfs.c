@@ -46,7 +46,8 @@ static void parse_list(const char* text, te_select_cpus* cpus) {
   CPU_ZERO_S(sizeof(*cpus), cpus->set);
   while (*text >= '0' && *text <= '9') {
     char* end;
-    long long first = strtoll(text, &end, 10), last = first;
+    long long first = strtoll(text, &end, 10);
+    long long last = first;
     if (*end == '-') last = strtoll(end + 1, &end, 10);
     if (last < first || last >= TE_SELECT_MOST_CPUS) {
       CPU_ZERO_S(sizeof(*cpus), cpus->set);

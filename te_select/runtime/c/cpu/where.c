@@ -78,7 +78,8 @@ static void take_block(walk* w) {
 
 /* Cuts the block into pieces: tiles fit into their buffers, and every thread has work. */
 static void cut_block(walk* w, int64_t tasks) {
-  int64_t width = w->around.width, around = count_around(w);
+  int64_t width = w->around.width;
+  int64_t around = count_around(w);
   w->piece = w->whole;
   if (w->by_tiles) {
     w->piece.n = least(w->whole.n,

@@ -167,7 +167,8 @@ int te_select_run_block(const te_select_where_kernels* kernels, const te_select_
 /* Whether an operand must be copied: its rows are strided, or they are short and no kernel could do
  * several at once. */
 static int must_be_copied(const te_select_block* block, int operand, int32_t width) {
-  int64_t item = te_select_item(operand, width), col = block->col[operand];
+  int64_t item = te_select_item(operand, width);
+  int64_t col = block->col[operand];
   if (col != item && (col || operand == TE_SELECT_OUT)) return 1;
   if (block->m == 1 || block->n * width >= TE_SELECT_SHORT_ROW_BYTES) return 0;
   return operand == TE_SELECT_OUT ? !is_merged(block, TE_SELECT_OUT)

@@ -61,7 +61,8 @@ int te_select_join_out(te_select_where_call* call, const te_select_view* out) {
 /* The address of the first byte of an operand, and the address behind its last byte. */
 static void find_extent(const te_select_where_call* call, int operand, uintptr_t* first,
                         uintptr_t* end) {
-  int64_t below = 0, above = operand == TE_SELECT_COND ? 1 : call->width;
+  int64_t below = 0;
+  int64_t above = operand == TE_SELECT_COND ? 1 : call->width;
   for (int32_t i = 0; i < call->ndim; ++i) {
     int64_t reach = call->strides[operand][i] * (call->shape[i] - 1);
     if (reach < 0) below += reach;
@@ -90,7 +91,8 @@ int te_select_where_overlaps(const te_select_where_call* call) {
   /* Out overlaps itself unless a step of each axis leads past all axes with smaller steps. */
   for (int32_t i = 0; i < call->ndim; ++i) {
     if (call->shape[i] == 1) continue;
-    int64_t step = llabs(out[i]), inside = call->width;
+    int64_t step = llabs(out[i]);
+    int64_t inside = call->width;
     for (int32_t k = 0; k < call->ndim; ++k) {
       int64_t other = call->shape[k] == 1 ? 0 : llabs(out[k]);
       if (k != i && (other < step || (other == step && k > i))) {

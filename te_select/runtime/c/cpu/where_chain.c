@@ -32,7 +32,8 @@ static int run_steps(const chain* c, int64_t at, int64_t count) {
 
 static int run_task(int32_t task, int32_t tasks, void* data) {
   const chain* c = data;
-  int64_t block = BLOCK_BYTES / c->of->width, all = c->of->elements;
+  int64_t block = BLOCK_BYTES / c->of->width;
+  int64_t all = c->of->elements;
   int64_t blocks = (all + block - 1) / block;
   int64_t end = least(all, te_select_share(blocks, task + 1, tasks) * block);
   for (int64_t at = te_select_share(blocks, task, tasks) * block; at < end; at += block) {

@@ -100,7 +100,9 @@ static int check_tensor(const DLTensor* t, int operand, DLDataType type, int64_t
     return te_select_fail(&where, operand, "TypeError",
                           operand == TE_SELECT_COND ? "is not boolean" : "is not of out's type");
   }
-  int64_t item = type.bits / 8, compact = item, reach = 0;
+  int64_t item = type.bits / 8;
+  int64_t compact = item;
+  int64_t reach = 0;
   int is_empty = 0;
   for (int32_t i = t->ndim - 1; i >= 0; --i) {
     int64_t dim = t->shape[i];

@@ -276,7 +276,8 @@ int te_select_call_cuda(const te_select_cuda_kernel* kernel, const TVMFFIAny* ar
 static int find_device(const te_select_request* r, int operand, const void* memory,
                        DLDevice* device) {
   pthread_mutex_lock(&lock);
-  int failed = start_driver(r), ordinal = 0;
+  int failed = start_driver(r);
+  int ordinal = 0;
   pthread_mutex_unlock(&lock);
   if (failed) return -1;
   result code = driver.pointer_attribute(&ordinal, DEVICE_ORDINAL, (uintptr_t)memory);

@@ -8,9 +8,13 @@ PyObject* te_select_sampler;
 
 int te_select_is_sampled(void) {
   /* The intervals are random, as programs have periods, and grow: a program may call but a few times. */
-  static uint32_t state = 1, unsampled = 1, most = 1;
+  static uint32_t state = 1;
+  static uint32_t unsampled = 1;
+  static uint32_t most = 1;
   if (--unsampled) return 0;
-  state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+  state ^= state << 13;
+  state ^= state >> 17;
+  state ^= state << 5;
   unsampled = 2 + state % most;
   if (most < 125) most += 2; /* one call of some 64 */
   return 1;
@@ -43,7 +47,10 @@ int te_select_count(int64_t outcome, int64_t elements) {
   if (elements > TE_SELECT_LARGE) te_select_add(&large_calls, 1);
   int64_t number = outcome & (TE_SELECT_WHERE_MISSING_KERNEL - 1);
   if (number >= KERNELS) return 0;
-  if (te_select_sampler) last_kernel = number, last_elements += elements;
+  if (te_select_sampler) {
+    last_kernel = number;
+    last_elements += elements;
+  }
   long long now = te_select_add(&elements_of[number], elements);
   int is_missing = outcome != number;
   /* It is asked for once, by the call with which its elements become so many. */

@@ -181,7 +181,8 @@ static PyObject* call_others(PyObject* self, te_select_verdict reason, PyObject*
 
 static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagged,
                             PyObject* names) {
-  Py_ssize_t count = PyVectorcall_NARGS(flagged), named = names ? PyTuple_GET_SIZE(names) : 0;
+  Py_ssize_t count = PyVectorcall_NARGS(flagged);
+  Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
   PyObject *out = NULL, *result = NULL;
   te_select_verdict found = TE_SELECT_FALLBACK_ARGUMENTS;
   if (te_select_sampler && te_select_is_sampled()) {

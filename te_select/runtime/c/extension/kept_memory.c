@@ -130,7 +130,8 @@ static void* take_kept(size_t size) {
 
 /* Gives advice on the whole pages of a block but its head; -1 if the system does not take it. */
 static int advise(void* address, size_t size, int advice) {
-  size_t page = (size_t)getpagesize(), begin = (uintptr_t)address + sizeof(block);
+  size_t page = (size_t)getpagesize();
+  size_t begin = (uintptr_t)address + sizeof(block);
   begin += (page - begin % page) % page;
   return madvise((void*)begin, ((uintptr_t)address + size - begin) / page * page, advice);
 }

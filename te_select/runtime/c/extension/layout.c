@@ -20,7 +20,8 @@ static int belongs_inside(int64_t inputs[3][TE_SELECT_WHERE_RANK], int32_t axis,
 void te_select_keep_order(te_select_where_call* call, int64_t inputs[3][TE_SELECT_WHERE_RANK]) {
   int32_t order[TE_SELECT_WHERE_RANK]; /* innermost first */
   for (int32_t i = 0; i < call->ndim; ++i) {
-    int32_t axis = call->ndim - 1 - i, place = i;
+    int32_t axis = call->ndim - 1 - i;
+    int32_t place = i;
     for (int32_t at = i - 1; at >= 0; --at) {
       int vote = belongs_inside(inputs, axis, order[at]);
       if (vote == 0) break;
