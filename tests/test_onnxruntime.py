@@ -222,6 +222,12 @@ def test_older_release_is_refused(monkeypatch, version):
         options()
 
 
+@pytest.mark.parametrize("version", ["1.24.0", "1.24.4", "1.100.0", "2.0.0"])
+def test_release_that_takes_plugins_is_used(monkeypatch, version):
+    monkeypatch.setattr(onnxruntime, "__version__", version)
+    assert ours._onnxruntime() is onnxruntime
+
+
 def test_release_that_takes_no_names_of_plugins_is_refused(monkeypatch):
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [ours.OF_CPU])
     with pytest.raises(ToolchainError, match=r"expected 1\.25 or newer, or te_select\.onnxrunt"):

@@ -5,8 +5,12 @@ import tvm
 from tvm import relax
 from tvm.s_tir import dlight
 
-from te_select.dlight import Select
+from te_select import Workload
+from te_select.dlight import Select, rule
+from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import isa
+from te_select.schedules.cpu.defaults import default_config
+from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
 from tests.support.relax_models import TARGET, expected, operands, run, where_module
 
 AROUND_A_VECTOR = (1, 7, 15, 16, 17, 31, 63, 64, 65, 129, 4099)
@@ -109,3 +113,21 @@ def test_select_that_is_not_of_a_where_is_left_to_tvm():
     rule = Select()
     assert all(rule.apply(each, TARGET, False) for each in given.WHERES)
     assert [name for name, each in given.OTHERS.items() if rule.apply(each, TARGET, False)] == []
+
+
+@pytest.mark.parametrize(
+    ("elements", "left"), [(31, False), (32, True), (255, True), (256, False), ("m", False)]
+)
+def test_rows_of_128_to_1023_bytes_are_left(elements, left):
+    pattern = access_pattern(Workload((1000, 1), (1000, elements), (1000, elements)))
+    assert rule._is_better_left(pattern) == left
+    if elements == "m":
+        assert default_config(pattern, TARGET).rows and not rule._config(pattern, TARGET).rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "streams"), [((1 << 26) - 1, False), (1 << 26, True), ("n", False)]
+)
+def test_stores_of_64_mb_go_past_the_cache(rows, streams):
+    flags = rule._flags(access_pattern(Workload((rows,), (rows,), (), "int8")))
+    assert flags == SKIP | BACKWARDS | (STREAM if streams else 0)
