@@ -32,11 +32,13 @@ def test_writing_to_a_torch_out_is_seen_by_autograd(step):
 
 def test_torch_pending_conjugation_and_negation_are_resolved():
     torch = pytest.importorskip("torch")
-    cond = torch.ones(4, dtype=torch.bool)
-    z = torch.tensor([1 + 1j, 2 - 3j, 0j, 1j])
-    assert torch.equal(kernel(same("complex64", (4,)))(cond, z.conj(), z), z.conj())
-    x = torch._neg_view(torch.arange(4.0))
-    assert torch.equal(kernel(same("float32", (4,)))(cond, x, torch.ones(4)), -torch.arange(4.0))
+    cond = torch.tensor([True, False, True, False])
+    z, x = torch.tensor([1 + 1j, 2 - 3j, 0j, 1j]), torch._neg_view(torch.arange(1.0, 5.0))
+    for dtype, odd, plain in (("complex64", z.conj(), z), ("float32", x, torch.ones(4))):
+        for sides in ((odd, plain), (plain, odd), (odd, odd)):
+            for out in (None, torch.zeros_like(plain)):
+                found = kernel(same(dtype, (4,)))(cond, *sides, out=out)
+                assert torch.equal(found, torch.where(cond, *sides))
     out = torch._neg_view(torch.zeros(4))
     with pytest.raises(ValueError, match="out is a Tensor that cannot be written"):
         kernel(same("float32", (4,)))(cond, x, torch.ones(4), out=out)
