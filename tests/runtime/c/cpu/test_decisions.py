@@ -5,6 +5,7 @@ import pytest
 from te_select import Workload
 from te_select.operator.access import access_pattern
 from te_select.runtime.call.cpu.decisions import Decisions
+from tests.support.runtime_standin import kernel
 
 N = 1 << 20
 
@@ -33,3 +34,17 @@ def test_knobs_are_those_of_the_config():
     made = decisions((N,), (N,), (N,), unroll=4, **knobs)
     assert made.numbers == (9, -1, 1, -1, 1)
     assert decisions((), (), ()).numbers == (0, 0, 0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"), [(4, (1, False, False)), (14, (3, True, False)), (9, (2, False, True))]
+)
+def test_plan_asks_with_bytes_and_reads_the_answer(monkeypatch, found, told):
+    made, asked = kernel(Workload((4, 1), (4, 8), (), "float64")), []
+    answer = lambda name: lambda *given: asked.append((name, *given)) or found  # noqa: E731
+    monkeypatch.setattr(made, "_find", answer)
+    assert tuple(made.plan().values()) == told
+    numbers = Decisions.of(access_pattern(made.workload), made.config).numbers
+    assert asked == [("te_select_plan", 4, 32 * 8, 8, 32 * 8, 32, *numbers)]
+    for shape in (("n",), (0,)):
+        assert kernel(Workload(shape, shape, shape)).plan() == {}
