@@ -13,10 +13,41 @@ from te_select.errors import BroadcastError, DTypeError
 from te_select.operator.broadcast import shown
 from te_select.operator.dtypes import ELEMENT_TYPES, element_type
 
-_FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
-_COMPLEX = ("complex64", "complex128")
+_FLOAT8 = [name for name in ELEMENT_TYPES if name.startswith("float8")]
+_COMPLEX = [name for name in ELEMENT_TYPES if name.startswith("complex")]
 _ONNX_BFLOAT16_OPSET = 16
 _ONNX_FIRST_OPSET = 9
+
+_SPELLED = {
+    # te-select:     (OpenVINO in ports and attributes, oneDNN Graph, ONNX's TensorProto.DataType)
+    "bool": ("boolean bool", "boolean", "bool"),
+    "int8": ("i8", "s8", "int8"),
+    "int16": ("i16", "", "int16"),
+    "int32": ("i32", "s32", "int32"),
+    "int64": ("i64", "s64", "int64"),
+    "uint8": ("u8", "u8", "uint8"),
+    "uint16": ("u16", "", "uint16"),
+    "uint32": ("u32", "", "uint32"),
+    "uint64": ("u64", "", "uint64"),
+    "float16": ("f16 fp16", "f16", "float16"),
+    "bfloat16": ("bf16", "bf16", "bfloat16"),
+    "float32": ("f32 fp32", "f32", "float"),
+    "float64": ("f64 fp64", "f64", "double"),
+    "float8_e4m3fn": ("f8e4m3", "f8_e4m3", "float8e4m3fn"),
+    "float8_e5m2": ("f8e5m2", "f8_e5m2", "float8e5m2"),
+    "complex64": ("", "", "complex64"),
+    "complex128": ("", "", "complex128"),
+}
+
+
+def _column(k: int) -> dict[str, str]:
+    return {word: name for name, row in _SPELLED.items() for word in row[k].split()}
+
+
+# By the short name of a system: our name of each element type by the system's own, lower case.
+TYPE_NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {"openvino": _column(0), "onednn": _column(1), "onnx": _column(2)}
+)
 
 
 @dataclass(frozen=True, eq=False)  # there is one of each
@@ -90,12 +121,18 @@ def onnx_where(opset: int) -> System:
         raise BroadcastError(
             f"opset {shown(opset)} has no Where; expected {_ONNX_FIRST_OPSET} or above"
         )
-    refused = _refused("ONNX Where", _FLOAT8, "it has no float8 types")
+    refused = _refused("ONNX Where", _unnamed("onnx"), "it has no such type")
+    refused |= _refused("ONNX Where", _FLOAT8, "it has no float8 types")
     if opset < _ONNX_BFLOAT16_OPSET:
         older = f"Where of opset {opset}"
         refused |= _refused(older, ["bfloat16"], f"opset {_ONNX_BFLOAT16_OPSET} does")
     rule = "multidirectional"
     return System("ONNX Where", {rule: rule}, rule, refused)
+
+
+def _unnamed(system: str) -> list[str]:
+    """The element types for which a system has no name."""
+    return [name for name in ELEMENT_TYPES if name not in TYPE_NAMES[system].values()]
 
 
 def _refused(title: str, names: Iterable[str], why: str) -> dict[str, str]:
@@ -115,7 +152,8 @@ OPS: Mapping[str, System] = MappingProxyType(
             title="OpenVINO Select-1",
             modes={"none": "none", "numpy": "multidirectional", "pdpd": "pdpd"},
             mode="numpy",
-            refused=_refused("OpenVINO Select-1", _COMPLEX, "it has no complex types"),
+            refused=_refused("OpenVINO Select-1", _unnamed("openvino"), "it has no such type")
+            | _refused("OpenVINO Select-1", _COMPLEX, "it has no complex types"),
         ),
         # oneDNN Graph specification, operation Select.
         "onednn": System(
@@ -129,35 +167,4 @@ OPS: Mapping[str, System] = MappingProxyType(
             ),
         ),
     }
-)
-
-_SPELLED = {
-    # te-select:     (OpenVINO in ports and attributes, oneDNN Graph, ONNX's TensorProto.DataType)
-    "bool": ("boolean bool", "boolean", "bool"),
-    "int8": ("i8", "s8", "int8"),
-    "int16": ("i16", "", "int16"),
-    "int32": ("i32", "s32", "int32"),
-    "int64": ("i64", "s64", "int64"),
-    "uint8": ("u8", "u8", "uint8"),
-    "uint16": ("u16", "", "uint16"),
-    "uint32": ("u32", "", "uint32"),
-    "uint64": ("u64", "", "uint64"),
-    "float16": ("f16 fp16", "f16", "float16"),
-    "bfloat16": ("bf16", "bf16", "bfloat16"),
-    "float32": ("f32 fp32", "f32", "float"),
-    "float64": ("f64 fp64", "f64", "double"),
-    "float8_e4m3fn": ("f8e4m3", "f8_e4m3", "float8e4m3fn"),
-    "float8_e5m2": ("f8e5m2", "f8_e5m2", "float8e5m2"),
-    "complex64": ("", "", "complex64"),
-    "complex128": ("", "", "complex128"),
-}
-
-
-def _column(k: int) -> dict[str, str]:
-    return {word: name for name, row in _SPELLED.items() for word in row[k].split()}
-
-
-# By the short name of a system: our name of each element type by the system's own, lower case.
-TYPE_NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"openvino": _column(0), "onednn": _column(1), "onnx": _column(2)}
 )

@@ -7,6 +7,7 @@ import tvm_ffi
 
 from te_select.errors import DTypeError, SelectError
 from te_select.operator.dtypes import ELEMENT_TYPES, element_type, from_dlpack_code
+from tests.support.edited_copy import run_with
 
 ALL = sorted(ELEMENT_TYPES)
 
@@ -32,6 +33,8 @@ def test_type_is_that_of_numpy_and_of_dlpack(name):
 @pytest.mark.parametrize("name", ALL)
 def test_torch_dtypes_name_themselves(name):
     torch = pytest.importorskip("torch")
+    if not hasattr(torch, name):
+        pytest.skip(f"torch has no {name}")
     assert element_type(getattr(torch, name)) is ELEMENT_TYPES[name]
 
 
@@ -39,6 +42,36 @@ def test_torch_dtypes_name_themselves(name):
 def test_jax_dtypes_name_themselves(name):
     jnp = pytest.importorskip("jax.numpy")
     assert element_type(getattr(jnp, name)) is ELEMENT_TYPES[name]
+
+
+def test_type_that_others_lack_is_a_line_and_refused_by_them(tmp_path):
+    pytest.importorskip("torch")
+    line = '        ElementType("float8_e4m3", 1, 8),\n'
+    code = """
+import ml_dtypes, numpy as np, torch
+import te_select
+from te_select.operator.systems import OPS
+dtype, cond = np.dtype(ml_dtypes.float8_e4m3), np.array([True, False])
+k = te_select.compile(te_select.Workload((2,), (), (), "float8_e4m3", "multidirectional"))
+assert k(cond, 1.5, np.zeros((), dtype)).tolist() == [1.5, 0]
+refusals = [
+    lambda: k(torch.from_numpy(cond), 1.5, 0.0),
+    lambda: k(cond, torch.tensor(1.0).to(torch.float8_e4m3fn), 0.0),
+    *(lambda op=op: OPS[op].element_type("float8_e4m3") for op in OPS),
+]
+for each in refusals:
+    try:
+        each()
+    except te_select.SelectError as error:
+        print(error)
+    else:
+        raise AssertionError
+"""
+    edits = {"te_select/operator/dtypes.py": (line, '        ElementType("float8_e5m2", 1, 12),')}
+    said = run_with(edits, tmp_path, code).splitlines()
+    assert len(said) == 5 and all("float8_e4m3" in each for each in said)
+    assert said[0].startswith("torch has no element type float8_e4m3")
+    assert "it has no float8 types" in said[2] and "it has no such type" in said[3]
 
 
 def test_python_types_name_what_numpy_reads_in_them():

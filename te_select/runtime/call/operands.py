@@ -75,7 +75,7 @@ def prepared(
     extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in shapes[-1])
     torch = sys.modules.get("torch")
     if torch is not None and is_a(like, torch.Tensor):
-        new = torch.empty(extents, dtype=getattr(torch, element.name), device=like.device)
+        new = torch.empty(extents, dtype=torch_dtype(element), device=like.device)
         finish = lambda: new  # noqa: E731 - as the others
     else:
         new, finish = device.new(like, number, element, extents)
@@ -100,6 +100,23 @@ def _given_output(
     may_write = device.may_write(found, inputs, width)
     value, finish = itself if may_write else device.instead(out, found, width)
     return Output(value, found.library, found.device, finish)
+
+
+def torch_dtype(element: ElementType) -> Any:
+    """The type that torch has for an element type.
+
+    Raises
+    ------
+    DTypeError
+        If it has none.
+    """
+    found = getattr(sys.modules["torch"], element.name, None)
+    if found is None:
+        raise DTypeError(
+            f"torch has no element type {element.name} for the result; pass out, as an array of "
+            "NumPy"
+        )
+    return found
 
 
 def is_scalar(value: Any) -> bool:

@@ -71,7 +71,7 @@ class CudaKernel(Kernel):
                 if out is None and like is not None:
                     shape = self._static_shape or self._shape_of(*inputs)
                     new = torch.empty(
-                        shape, dtype=getattr(torch, self._element.name), device=like.device
+                        shape, dtype=operands.torch_dtype(self._element), device=like.device
                     )
                     if self._try(*inputs, new):
                         return new
@@ -122,7 +122,7 @@ class CudaKernel(Kernel):
             element = self._element if k else operands.BOOL
             name = ("cond", "then", "else_")[k]
             bits = operands.describe(value, name, element, self._shapes[k], {}).value
-            dtype = getattr(torch, element.name)
+            dtype = operands.torch_dtype(element)
             tensor = torch.from_numpy(bits.reshape(1).view("u1").copy()).view(dtype).reshape(())
             if len(kept) >= _MOST_SCALARS:
                 kept.clear()
