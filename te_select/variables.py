@@ -24,6 +24,9 @@ OF_TESTS = (
     "TE_SELECT_TEST_INSIDE",
 )
 _PREFIX = "TE_SELECT_"
+# As they are at the start, before the program changes folders or its environment; a link is
+# followed, so that it stays.
+CAPTURE = os.environ.get("TE_SELECT_CAPTURE") and os.path.realpath(os.environ["TE_SELECT_CAPTURE"])
 
 
 def unknown() -> list[str]:

@@ -19,10 +19,15 @@ INTERRUPTION = "interrupted; every file is whole, or as it was"
 def main() -> None:
     """Run the command line and exit: 0, 1 if something failed, 2 on bad usage."""
     try:
-        from te_select.cli.verbs import app  # noqa: PLC0415 - needs typer, which may be missing
+        _run()
     except KeyboardInterrupt:
         print(f"te-select: error: {INTERRUPTION}", file=sys.stderr)
         sys.exit(INTERRUPTED)
+
+
+def _run() -> None:
+    try:
+        from te_select.cli.verbs import app  # noqa: PLC0415 - needs typer, which may be missing
     except ModuleNotFoundError as error:
         sys.exit(
             f"te-select: error: {not_installed('the command line', error)}, or "

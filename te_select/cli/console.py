@@ -8,6 +8,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -51,14 +52,18 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words after the verb."""
         args = [*_with_values(args)]
-        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        values, _, given = self.make_parser(ctx).parse_args(list(args))
         for option, times in Counter(given).items():
             if times > 1 and not (option.multiple or getattr(option, "is_flag", True)):
                 raise UsageError(
                     f"{option.opts[-1]} is given {times} times; expected it once"
                     + (", a list such as x86-64-v2,x86-64-v3" if option.name == "target" else "")
                 )
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        for option in given:
+            if values[option.name] == "" and isinstance(ctx.params.get(option.name), Path):
+                raise UsageError(f"{option.opts[-1]} is empty; expected a path")
+        return rest
 
 
 def _with_values(words: Sequence[str]) -> Iterator[str]:

@@ -151,6 +151,25 @@ def test_work_is_done_where_stderr_is_closed(tmp_path, closing):
     assert path.exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect", ""],
+        ["inspect", "--model", ""],
+        ["verify", ""],
+        ["compile", *FLAGS, "-o", ""],
+        ["logs", "import", ""],
+        ["logs", "list", "--tuning-logs", ""],
+        ["tune", "--captured", ""],
+    ],
+    ids=" ".join,
+)
+def test_empty_path_is_bad_usage(words):
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith(" is empty; expected a path\n")
+
+
 def test_interrupt_during_imports_is_the_usual_exit_code():
     code = (
         "import signal, sys, te_select.cli\n"

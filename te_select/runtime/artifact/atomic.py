@@ -19,12 +19,15 @@ def replace(path: Path, data: bytes) -> None:
 def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None:
     """Write temporary files, and rename all at the end; a loaded library keeps its old file.
 
+    A file that is replaced keeps its permissions.
+
     Parameters
     ----------
     contents
         The bytes of each file, in the order in which they appear. Missing folders are made.
     mode
-        Permissions before the umask; None for those of a library or of an ordinary file.
+        Permissions before the umask, or None: those of the file that is replaced, or otherwise of
+        a library or of an ordinary file.
 
     Raises
     ------
@@ -37,12 +40,14 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
         written: list[tuple[Path, Path]] = []
         for path, data in contents.items():
             with _explained(path):
-                _check_replaceable(path)
+                old = _check_replaceable(path)
                 if not files.is_folder(path.parent):
                     path.parent.mkdir(parents=True, exist_ok=True)
                 folder = scratch.make_within(path.parent)
                 stack.callback(scratch.remove, folder)
                 _write(folder / "new", data, mode or (0o777 if path.suffix == ".so" else 0o666))
+                if mode is None and old is not None:
+                    (folder / "new").chmod(old)
                 written.append((folder / "new", path))
         for name, path in written:
             with _explained(path):
@@ -95,11 +100,15 @@ def _write(name: Path, data: bytes, mode: int) -> None:
         os.fsync(file.fileno())
 
 
-def _check_replaceable(path: Path) -> None:
-    """Find out what a rename would refuse, while nothing has been renamed."""
+def _check_replaceable(path: Path) -> int | None:
+    """The permissions of the file at a path, if one is there; what a rename would refuse raises."""
     with suppress(FileNotFoundError):
-        if stat.S_ISDIR(path.lstat().st_mode):
+        found = path.lstat().st_mode
+        if stat.S_ISDIR(found):
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        if stat.S_ISREG(found):
+            return found & 0o777
+    return None
 
 
 @contextlib.contextmanager

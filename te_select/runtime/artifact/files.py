@@ -9,6 +9,8 @@ from typing import BinaryIO
 
 from te_select.errors import ArtifactError, caught, suppress
 
+LARGEST = 1 << 28  # bytes of a file that is read whole
+
 
 def library_path(path: str | os.PathLike[str]) -> Path:
     """Check the path of a shared library.
@@ -142,9 +144,11 @@ def read(path: Path, what: str = "the shared library") -> bytes:
     Raises
     ------
     ArtifactError
-        As `opened`, or if it is larger than the memory, or cannot be read.
+        As `opened`, or if it is larger than `LARGEST` or the memory, or cannot be read.
     """
     with opened(path, what) as file:
+        if os.fstat(file.fileno()).st_size > LARGEST:
+            raise ArtifactError(f"{path} is larger than {LARGEST >> 20} MiB; expected {what}")
         try:
             return file.read()
         except caught(MemoryError) as error:

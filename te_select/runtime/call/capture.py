@@ -19,12 +19,14 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from multiprocessing import parent_process, util
 from operator import length_hint
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from te_select import variables
 from te_select.errors import caught, warn
 from te_select.runtime.artifact import atomic, files
 
@@ -37,12 +39,14 @@ Seen = dict[str, Any]
 _NONE = {"calls": 0, "sampled": 0, "spent": 0.0, "conds": 0, "true": 0, "runs": 0}
 _kernels: dict[str, Seen] = {}
 _where: dict[str, Seen] = {}
+_finishers: list[Callable[[], None]] = []  # run before the file is written
+_written: set[int] = set()  # processes
 _intervals = random.Random(0)  # programs have periods
 
 
 def is_on() -> bool:
     """Whether anything is captured."""
-    return bool(os.environ.get(VARIABLE))
+    return bool(variables.CAPTURE)
 
 
 def sampled(kernel: Any, cond: Any, then: Any, else_: Any, out: Any) -> Any:
@@ -92,7 +96,7 @@ def of_where(where: Any, extension: Any, names: Callable[[], Sequence[str]]) -> 
     extension.sample_by(sample)
     _at_exit()
     os.register_at_fork(after_in_child=forget)
-    atexit.register(finish)  # runs before what was registered earlier
+    _finishers.append(finish)
 
 
 def _begun(kernel: Any) -> Seen:
@@ -132,13 +136,26 @@ def _at_exit() -> None:
     if not vars(_at_exit).setdefault("done", False):
         vars(_at_exit)["done"] = True
         os.register_at_fork(after_in_child=_forget)
-        # Before it changes folders; a link is followed, so that it stays.
-        atexit.register(_write, Path(os.path.realpath(os.environ[VARIABLE])))
+        atexit.register(_write)
+        util.register_after_fork(_write, _at_end_of_worker)
+        if parent_process():
+            _at_end_of_worker()
 
 
-def _write(path: Path) -> None:
-    """Add what was seen to the file; a program that ends is only warned."""
+def _at_end_of_worker(_: Any = None) -> None:
+    """A forked worker of multiprocessing runs its finalizers, and nothing of `atexit`."""
+    util.Finalize(None, _write, exitpriority=0)
+
+
+def _write() -> None:
+    """Add what was seen to the file, once; a program that ends is only warned."""
+    path = Path(variables.CAPTURE or "")
+    if os.getpid() in _written:
+        return
+    _written.add(os.getpid())
     try:
+        for finish in _finishers:
+            finish()
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)

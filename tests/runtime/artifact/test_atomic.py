@@ -82,3 +82,13 @@ def test_folder_that_cannot_be_synced_is_no_error(
     atomic.replace(tmp_path / "mask.so", b"new")
     assert len(synced) == 2
     assert names(tmp_path) == {"mask.so"}
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
+@pytest.mark.parametrize("name", ["seen.json", "mask.so"])
+def test_file_that_is_replaced_keeps_its_permissions(tmp_path: Path, name: str, mode: int) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    atomic.replace(path, b"new")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", mode)

@@ -19,3 +19,11 @@ def test_what_is_no_regular_file_is_refused_and_closed(make, tmp_path):
     assert files.is_folder(tmp_path / "log") == (make is os.mkdir)
     assert files.is_missing(tmp_path / "log" / "below")
     assert not files.is_missing(tmp_path / ("x" * 256))  # a name too long
+
+
+def test_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(3 << 30)
+    with pytest.raises(ArtifactError, match="large is larger than 256 MiB; expected a log"):
+        files.read(path, "a log")

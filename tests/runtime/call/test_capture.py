@@ -175,3 +175,37 @@ def test_file_that_takes_nothing_is_one_warning_at_the_end(
     assert "to which nothing could be added" in done.stderr and why in done.stderr
     assert "Traceback" not in done.stderr
     assert text is None or file.read_text() == text
+
+
+def test_capture_is_that_of_the_start(seen_of: Any, tmp_path: Path) -> None:
+    """The program clears its environment and changes folders before its first call."""
+    code = "os.environ.clear()\nos.chdir('/')\nask(3)\n"
+    assert seen_of(code)["kernels"][key(KERNEL)]["calls"] == 3
+    (tmp_path / "seen.json").unlink()
+    words = (tmp_path / "lib.so", KERNEL.name, NAMED.name)
+    program = ("-c", "import os\nos.chdir(os.sys.argv.pop())\n" + START + code)
+    python_of = ended(sys.executable, *program, *words, tmp_path, TE_SELECT_CAPTURE="seen.json")
+    assert (python_of.returncode, python_of.stderr) == (0, "")
+    assert json.loads((tmp_path / "seen.json").read_text())["kernels"]
+
+
+@pytest.mark.parametrize("before", [0, 2])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_of_multiprocessing_are_captured(
+    seen_of: Any, tmp_path: Path, method: str, before: int
+) -> None:
+    (tmp_path / "asking.py").write_text(START)
+    seen = seen_of(f"""
+        import multiprocessing
+        sys.path.insert(0, {str(tmp_path)!r})
+        import asking
+        if __name__ == "__main__":
+            asking.ask({before})
+            context = multiprocessing.get_context({method!r})
+            workers = [context.Process(target=asking.ask, args=(3,)) for _ in range(2)]
+            for each in workers: each.start()
+            for each in workers: each.join()
+            assert [each.exitcode for each in workers] == [0, 0]
+    """)
+    assert seen["kernels"][key(KERNEL)]["calls"] == before + 2 * 3
+    assert seen["where"]
