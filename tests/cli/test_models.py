@@ -128,7 +128,7 @@ def test_inspect_shows_a_table(graph):
     for word in ("mask", "[1,4]", "[2,4]", "[]", "float32", "compiled", "graph input"):
         assert word in lines["graph#0"]
     assert lines["graph#0"].split()[-1] == str(4 + 4 * (8 + 1 + 8))
-    assert lines["graph#2"].split()[-1] == str(1 + 4 * (32 + 1 + 32))
+    assert lines["graph#2"].split()[-1] == str(1 + 4 * (32 + 32))  # cond is one value
     assert lines["graph#3"].split()[-1] == "-"
     assert "t21_0  dim 0 of tensor 21" in result.stdout
     last = run_json("inspect", "--model", graph)["nodes"][3]
