@@ -24,6 +24,7 @@ NO_CODE = {
     ".clang-format", ".clang-tidy", ".gitignore", "LICENSE",
 }  # fmt: skip
 PRODUCT = {"te_select", "schedules"}
+LONGEST = 350  # lines of a file
 SLACK = 1.01  # repairs may exceed a limit by 1 %; a feature ends at its limit
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
@@ -102,15 +103,21 @@ COUNTED = (
 )
 
 
+too_long: list[str] = []
+
+
 def tokens_of(path: Path) -> int:
-    """Tokens of code of a file."""
+    """Tokens of code of a file, which is noted if it is too long."""
     ending = path.suffix or path.name
     if ending in NO_CODE or path.is_symlink():
         return 0
     counted = COUNTED.get(ending)
     if counted is None:
         sys.exit(f"{path}: is {ending} source? expected it in PYTHON, C, SHELL or NO_CODE")
-    return counted(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if (lines := text.count("\n")) > LONGEST:
+        too_long.append(f"{path} has {lines} lines, expected at most {LONGEST}")
+    return counted(text)
 
 
 if __name__ == "__main__":
@@ -126,3 +133,5 @@ if __name__ == "__main__":
     over = [part for part, limit in limits.items() if weight[part] > limit * SLACK]
     if over or weight.keys() - limits.keys():
         sys.exit(f"too heavy: {', '.join(over)}; a feature pays for its tokens by what it removes")
+    if too_long:
+        sys.exit("\n".join(too_long))

@@ -99,6 +99,11 @@ def test_repair_may_exceed_a_limit_by_one_percent(weighed):
     assert "all-else: 101 tokens of 100" in said and "too heavy" not in said
 
 
+def test_file_of_more_than_350_lines_is_refused(weighed):
+    said = weighed({"setup.py": "#\n" * 350, "te_select/a.h": "/* */\n" * 351})
+    assert "te_select/a.h has 351 lines" in said and "setup.py has" not in said
+
+
 def test_file_of_no_known_ending_is_refused(weighed):
     assert "te_select/c.rs: is .rs source?" in weighed({"te_select/c.rs": "fn f() {}\n"})
 

@@ -148,7 +148,8 @@ def test_function_looks_like_numpys(name):
 
 def test_where_in_a_class_is_a_method_as_numpys():
     class Own(numpy.ndarray):
-        ours, theirs = te_select.where, numpy.where
+        ours = te_select.where
+        theirs = numpy.where
 
     cond = numpy.array([True, False]).view(Own)
     assert cond.ours(1, 2).tolist() == cond.theirs(1, 2).tolist() == [1, 2]

@@ -5,10 +5,15 @@ import pytest
 
 import te_select
 
-COND, X, I4 = np.array([True, False]), np.ones(2), np.ones(2, "i4")
-CLOSED, FIXED, DATES = np.ones(2), "same_kind", np.ones(2, "M8[s]")
+COND = np.array([True, False])
+X = np.ones(2)
+I4 = np.ones(2, "i4")
+CLOSED = np.ones(2)
+FIXED = "same_kind"
+DATES = np.ones(2, "M8[s]")
 CLOSED.flags.writeable = False
-THREE, FIELDS = np.ones(3, bool), np.zeros(2, [("a", "i4")])
+THREE = np.ones(3, bool)
+FIELDS = np.zeros(2, [("a", "i4")])
 HUGE = 10**400
 MISUSES = {
     "select": [

@@ -168,7 +168,8 @@ def test_gradients_within_autocast_are_torchs(function, least, monkeypatch):
     monkeypatch.setattr(torch_operator, "RECORDED_FROM", least)
 
     def run(select):
-        x, row = X.clone().requires_grad_(), torch.ones(3, 1, requires_grad=True)
+        x = X.clone().requires_grad_()
+        row = torch.ones(3, 1, requires_grad=True)
         with torch.autocast("cpu", torch.bfloat16):
             product = row @ x[None]
             found = select(product > 2, product, x) + select(COND, x, 0.0)
@@ -311,7 +312,9 @@ def test_array_within_compile_is_written_by_out_and_copyto():
         return te_select.where(a > 0, a, 0.0, out=out) + other
 
     torch._dynamo.reset()
-    array, out, other = np.array([-1.0, 2.0]), np.ones(2), np.ones(2)
+    array = np.array([-1.0, 2.0])
+    out = np.ones(2)
+    other = np.ones(2)
     assert torch.compile(into, backend="eager")(array, out, other).tolist() == [1, 2]
     assert (out.tolist(), other.tolist()) == ([0, 2], [1, 0])
 

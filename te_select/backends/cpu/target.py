@@ -298,10 +298,7 @@ def _isa_of(name: str) -> Isa:
 
 
 def _native() -> CpuTarget:
-    """Resolve this CPU by its name, with the features that it shows.
-
-    A hypervisor may hide some, or show the number of another model.
-    """
+    """Resolve this CPU by its name, with the features that it shows: hypervisors hide some."""
     machine = platform.machine()
     own = _isa_of("native")
     if own.machine != machine:
