@@ -5,7 +5,7 @@ BUILT := .venv/.built
 LINT := .venv/.with-lint
 TEST := .venv/.with-test
 
-.PHONY: help demo test test-slow soak lint records tvm-ffi docs wheel arm64 install clean
+.PHONY: help demo test test-slow soak peers lint records tvm-ffi docs wheel arm64 install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -37,6 +37,9 @@ MINUTES ?= 10
 soak: $(TEST)  ## run what the pages say, then attack it for MINUTES
 	$(if $(SOAK_FLAGS),,$(BIN)/python -m pytest -m long $(PYTEST_FLAGS))
 	$(BIN)/python benchmarks/soak --minutes $(MINUTES) $(SOAK_FLAGS)
+
+peers: $(TEST)  ## run the tests of NumPy and its neighbours with our functions in NumPy's place
+	$(BIN)/python -m tests.peers $(PEERS_FLAGS)
 
 OWN_HEADERS = $(addprefix -I,te_select/runtime/c $(wildcard te_select/runtime/c/*/))
 HEADERS = $(shell $(BIN)/python -c 'import numpy, sysconfig; from tvm_ffi import libinfo; \

@@ -1,0 +1,52 @@
+"""The samples and errors that torch has for tests of its own where, for that of te_select.torch."""
+
+import functools
+import os
+
+import pytest
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import te_select.torch
+
+INFO = next(op for op in op_db if op.name == "where" and not op.variant_test_name)
+OURS = te_select.torch.where
+WHERE = torch.where if os.environ.get("PEERS") == "plain" else OURS
+TYPES = sorted(INFO.supported_dtypes("cpu"), key=str)
+DIFFERENTIABLE = [torch.float64, torch.complex128]
+
+
+def samples(dtype, requires_grad=False):
+    """Arguments in the order of where()."""
+    for sample in INFO.sample_inputs("cpu", dtype, requires_grad):
+        yield sample.args[0], sample.input, *sample.args[1:]
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_samples(dtype):
+    for given in samples(dtype):
+        found, expected = WHERE(*given), torch.where(*given)
+        assert (found.dtype, found.stride()) == (expected.dtype, expected.stride())
+        assert found.shape == expected.shape
+        assert torch.equal(*(each.reshape(-1).view(torch.uint8) for each in (found, expected)))
+
+
+def test_errors():
+    for wrong in INFO.error_inputs("cpu"):
+        sample = wrong.sample_input
+        with pytest.raises(wrong.error_type):
+            WHERE(sample.args[0], sample.input, *sample.args[1:])
+
+
+@pytest.mark.parametrize("dtype", DIFFERENTIABLE, ids=str)
+def test_gradients(dtype):
+    for cond, x, y in samples(dtype, requires_grad=True):
+        sides = [each for each in (x, y) if isinstance(each, torch.Tensor)]
+        assert torch.autograd.gradcheck(functools.partial(WHERE, cond), sides)
+        assert torch.autograd.gradgradcheck(functools.partial(WHERE, cond), sides)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_operator(dtype):
+    for given in samples(dtype):
+        torch.library.opcheck(torch.ops.te_select.where.default, given)
