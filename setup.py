@@ -10,8 +10,14 @@ from tvm_ffi import libinfo
 
 C_HALF = Path("te_select/runtime/c")
 SOURCES, SHARED = C_HALF / "extension", C_HALF / "cpu"
+OF_LIBRARIES = ("where_call.c", "cpu_features.c")
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
-HEADERS = (C_HALF / "operand_order.h", *SHARED.glob("where*.h"), *SOURCES.glob("*.h"))
+HEADERS = (
+    C_HALF / "operand_order.h",
+    SHARED / "cpu_features.h",
+    *SHARED.glob("where*.h"),
+    *SOURCES.glob("*.h"),
+)
 
 
 class BuildOrExplain(build_ext):
@@ -35,7 +41,7 @@ setup(
     ext_modules=[
         Extension(
             "te_select.runtime.call._extension",
-            sorted(map(str, (*SOURCES.glob("*.c"), SHARED / "where_call.c"))),
+            sorted(map(str, (*SOURCES.glob("*.c"), *(SHARED / name for name in OF_LIBRARIES)))),
             include_dirs=[
                 numpy.get_include(),
                 *libinfo.include_paths(),

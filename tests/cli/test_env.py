@@ -45,13 +45,6 @@ def test_threads_of_one_core_are_counted_once(tmp_path, monkeypatch):
 def test_name_and_features_are_those_of_the_first_cpu(cpuinfo):
     assert environment()["cpu"]["name"] == "Fast CPU"
     assert features.features() == {"fpu", "avx2"}
-    assert features.missing(["fma", "avx2", "avx"]) == ["avx", "fma"]
-
-
-def test_cpu_that_says_nothing_lacks_everything(cpuinfo):
-    cpuinfo.unlink()
-    features.cpu_info.cache_clear()
-    assert features.missing(["avx2"]) == ["avx2"]
 
 
 def test_caches_are_named_by_level_and_kind(tmp_path, monkeypatch):

@@ -326,7 +326,7 @@ def _differences(own: Isa, named: Target) -> list[str]:
         shows = {feature for feature in own.features if present.get(feature, False)}
         added = shows - implied if named.attrs["mcpu"] not in LEVELS else set()
     else:  # LLVM detects only some features of other CPUs
-        shows = {name for name, spelt in own.features.items() if spelt in features.features()}
+        shows = {name for name, spelt in own.features.items() if not features.missing([spelt])}
         added = set()
     return [f"-{name}" for name in sorted(implied - shows)] + [f"+{name}" for name in sorted(added)]
 

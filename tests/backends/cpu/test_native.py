@@ -1,6 +1,7 @@
 """What ``native`` stands for on a machine that is not this one."""
 
 import platform
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,6 +27,8 @@ def machine(monkeypatch, tmp_path):
         monkeypatch.setattr(cpu_target.codegen, "llvm_get_system_cpu", lambda: cpu)
         features.cpu_info.cache_clear()
         features.features.cache_clear()
+        has = features.features()
+        monkeypatch.setattr(features, "extension", SimpleNamespace(cpu_has=has.__contains__))
 
     yield fake
     features.cpu_info.cache_clear()

@@ -1,8 +1,8 @@
 /* CPU features: CPUID and XGETBV on x86-64, the auxiliary vector on aarch64, hwprobe on riscv64. */
+#include "cpu_features.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include "level.h"
 
 #if defined(__x86_64__)
 

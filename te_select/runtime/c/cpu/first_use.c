@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu_features.h"
+
 _Atomic(const te_select_findings*) te_select_found;
 
 static const char* lacking(const te_select_level* level) {

@@ -19,7 +19,3 @@ typedef struct {
 
 /* The levels of this library. The stub defines them. */
 extern const te_select_library te_select_this_library __attribute__((visibility("hidden")));
-
-/* Whether the CPU has a feature, and the system saves the registers that belong to it. Names are
- * those of /proc/cpuinfo; 0 for a name that is not known. */
-int te_select_cpu_has(const char* feature);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "cpu_features.h"
 #include "ffi.h"
 
 static const te_select_where_library* library; /* the first one; set once, by any thread */
@@ -265,7 +266,13 @@ static PyObject* plan(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize
                        made.past_cache, made.by_tiles);
 }
 
+static PyObject* cpu_has(PyObject* Py_UNUSED(self), PyObject* feature) {
+  const char* name = PyUnicode_AsUTF8(feature);
+  return name ? PyBool_FromLong(te_select_cpu_has(name)) : NULL;
+}
+
 static PyMethodDef methods[] = {
+    {"cpu_has", cpu_has, METH_O, "Whether the CPU has a feature, as /proc/cpuinfo spells it."},
     {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL,
      "Make the callable, of functions for what it leaves to Python."},
     {"install", install, METH_O,

@@ -1,0 +1,39 @@
+"""The features of this CPU, of which libraries and Python ask the CPU itself."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from te_select import Workload
+from te_select.runtime.call.cpu import features
+from te_select.schedules.cpu import isa
+from tests.support.machines import on_x86_64
+from tests.support.programs import ended
+from tests.support.runtime_standin import build
+
+ROOT = Path(__file__).parents[4]
+
+
+@on_x86_64
+def test_cpu_has_what_the_system_lists():
+    asked = {*isa.X86_64.features.values(), "cheese"}
+    assert asked - set(features.missing(asked)) == asked & features.features()
+
+
+@on_x86_64
+def test_library_is_loaded_where_proc_says_nothing(tmp_path):
+    """As in sandboxes: /proc/cpuinfo is empty."""
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare")
+    needs = sorted({"pni", "sse4_2"} & features.features())
+    path = build([Workload((8,), (8,), (8,))], tmp_path / "mask.so", cpu_features=needs)
+    hide = "mount --bind /dev/null /proc/cpuinfo || exit 77; exec "
+    code = f'import te_select; te_select.load("{path}"); print(len(open("/proc/cpuinfo").read()))'
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", hide + '"$@"', "sh"]
+    done = ended(*command, sys.executable, "-c", code, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(done.stderr)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
