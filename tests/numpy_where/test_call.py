@@ -106,7 +106,7 @@ def test_arguments_are_positional_but_for_out():
 
 
 def test_it_looks_like_a_function():
-    signature = "(cond: Any, x: Any = Ellipsis, y: Any = Ellipsis, /, *, out: Any = None) -> Any"
+    signature = "(condition: Any, x: Any = None, y: Any = None, /, *, out: Any = None) -> Any"
     assert str(inspect.signature(where)) == signature
     assert where.__name__ == "where" and "bit for bit" in where.__doc__
     assert "where" in te_select.__all__
