@@ -4,10 +4,12 @@ import functools
 import os
 from pathlib import Path
 
-from te_select.errors import caught, warn
+from te_select.errors import ArgumentError, ToolchainError, caught, warn
 
 # What te-select reads, in Python and in C; docs/commands.md says what for.
+BUILD = "TE_SELECT_BUILD"
 KNOWN = (
+    BUILD,
     "TE_SELECT_CACHE_DIR",
     "TE_SELECT_CACHE_SIZE",
     "TE_SELECT_CAPTURE",
@@ -27,6 +29,37 @@ _PREFIX = "TE_SELECT_"
 # As they are at the start, before the program changes folders or its environment; a link is
 # followed, so that it stays.
 CAPTURE = os.environ.get("TE_SELECT_CAPTURE") and os.path.realpath(os.environ["TE_SELECT_CAPTURE"])
+
+
+def building() -> str:
+    """The value of ``TE_SELECT_BUILD``: ``"never"``, ``"error"``, or nothing if builds may begin.
+
+    Raises
+    ------
+    ArgumentError
+        If it has another value.
+    """
+    value = os.environ.get(BUILD, "")
+    if value not in ("", "never", "error"):
+        raise ArgumentError(f"{BUILD} is {value!r}; expected never, error, or no such variable")
+    return value
+
+
+def check_building(what: str) -> None:
+    """Called before anything is built.
+
+    Raises
+    ------
+    ToolchainError
+        If ``TE_SELECT_BUILD`` forbids it.
+    ArgumentError
+        If the variable has a wrong value.
+    """
+    if value := building():
+        raise ToolchainError(
+            f"{BUILD} is {value}, which forbids to build {what}; expected it in the cache or in a "
+            "library that was shipped, or no such variable"
+        )
 
 
 def unknown() -> list[str]:

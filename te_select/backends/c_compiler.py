@@ -22,6 +22,7 @@ from te_select.runtime import c
 from te_select.runtime.artifact import embedded, scratch
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.artifact.stored import OBJECT
+from te_select.variables import check_building
 
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden")
 _LINK = (
@@ -203,6 +204,7 @@ def _include_options(half: HostHalf) -> tuple[str, ...]:
 
 
 def _run(*command: str, output: Path) -> None:
+    check_building(f"{output.name} by {command[0]}")
     run(*command, "-o", str(output), advice="set CC to a C compiler that works")
     if not output.is_file():
         raise ToolchainError(f"{command[0]} wrote no file; set CC to a C compiler")

@@ -17,7 +17,7 @@ from typing import Any
 
 import tvm
 
-from te_select import forks, kinds
+from te_select import forks, kinds, variables
 from te_select.backends import build_key, builder
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.programs import first_line
@@ -124,6 +124,7 @@ def build_scheduled(
     ArgumentError
         If two workloads have one name, or TVM cannot lower one of them.
     """
+    variables.check_building("a library")
     _check_names(chosen)
     kind = builder(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from te_select import forks, kinds, notices
+from te_select import forks, kinds, notices, variables
 from te_select.backends import build_key
 from te_select.errors import ArtifactError, ToolchainError, caught, not_installed
 from te_select.operator.workload import Workload
@@ -92,6 +92,7 @@ def compile(
     line = "te_select.compile: building a kernel, once ..."
     try:
         with notices.shown(line, lambda: made.in_effect):
+            variables.check_building("a kernel")
             try:
                 from te_select.compiler.build import kernel  # noqa: PLC0415 - imports tvm
             except ModuleNotFoundError as error:

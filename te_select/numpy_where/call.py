@@ -142,7 +142,8 @@ def _stats() -> Stats:
     calls, elements, large, reasons, by_kernel = extension.counts()
     calls, large = calls - pieces["calls"], large - pieces["large_calls"]
     kernels = family.by_name(memoryview(by_kernel).cast("q"))
-    return Stats(calls, elements, large, dict(left + Counter(reasons)), kernels)
+    counted = {library.reason(name): count for name, count in (left + Counter(reasons)).items()}
+    return Stats(calls, elements, large, counted, kernels)
 
 
 where: Where = extension.make(
@@ -163,4 +164,4 @@ for _name, _value in (
     setattr(where, _name, _value)
 
 if capture.is_on():
-    capture.of_where(where, extension, family.names)
+    capture.of_where(where, extension, family.names, library.seconds_of_this_thread)

@@ -7,6 +7,7 @@ import numpy as np
 
 from te_select.errors import caught
 from te_select.numpy_where import numpy_rules, tensor_libraries
+from te_select.numpy_where.kernels import library
 from te_select.operator import family
 from te_select.operator.broadcast import count_of
 from te_select.runtime.call.extension import extension
@@ -73,7 +74,7 @@ def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
     if reason == "promotion":
         return _of_two_types(out, cond, x, y)
     if reason != "none":
-        return Explanation(left=reason)
+        return Explanation(left=library.reason(reason))
     missing, number = divmod(number, family.MISSING_KERNEL)
     kernel = "tiles" if by_tiles else family.names()[number] or "fill"
     found = Explanation(kernel, threads, bool(past_cache))

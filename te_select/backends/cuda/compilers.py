@@ -15,6 +15,7 @@ from te_select.backends.cuda import nvcc, nvrtc
 from te_select.backends.programs import first_line
 from te_select.errors import TargetError, ToolchainError
 from te_select.runtime.call.cuda import driver
+from te_select.variables import check_building
 
 COMPILERS = (nvcc, nvrtc)
 _ARCH = re.compile(r"sm_(\d{2,3})")
@@ -95,6 +96,7 @@ def compile_cuda(source: str, archs: Sequence[str]) -> CudaBinary:
 
 @functools.lru_cache(maxsize=_KEPT)
 def _compiled(source: str, archs: tuple[str, ...], compiler: Any) -> CudaBinary:
+    check_building("machine code of CUDA")
     made = {arch: compiler.compile_for(source, arch) for arch in archs}
     cubins = {arch: cubin for arch, (cubin, _) in made.items()}
     return CudaBinary(cubins, made[max(archs, key=number)][1])

@@ -8,6 +8,7 @@ import ctypes
 import gzip
 import os
 import threading
+import time
 import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import te_select
-from te_select import notices
+from te_select import notices, variables
 from te_select.errors import (
     ArtifactError,
     SelectError,
@@ -39,8 +40,10 @@ PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so.gz"
 _MOST_BYTES = 64 << 20  # ten times as many as the library has
 _STACK = 8 << 20  # bytes, as the first thread has; importing TVM in 64 KB ends the process
 _lock = threading.RLock()
+_waited = threading.local()
 _loaded: set[str] = set()  # the parts that are there
-_failed: set[str] = set()  # and those that cannot be had
+_failed: set[str] = set()  # those that cannot be had
+_forbidden: set[str] = set()  # and those that may not be built
 _first: ctypes.CDLL | None = None  # it is given the kernels of all others
 
 
@@ -68,29 +71,57 @@ def function_of_tensors(name: str, type_of_tensors: type) -> Any:
         return None
 
 
-def fetch(part: str) -> bool:
+def fetch(part: str, *, may_raise: bool = True) -> bool:
     """Load a part of the family, building it if that is needed.
 
     Parameters
     ----------
     part
         Its name, see `te_select.operator.family.parts`.
+    may_raise
+        Whether ``TE_SELECT_BUILD=error`` is obeyed.
 
     Returns
     -------
     bool
-        Whether it is there. Where it cannot be had, one warning says why.
+        Whether it is there. Where it cannot be had, one warning says why, unless the user forbids
+        to build it.
+
+    Raises
+    ------
+    ToolchainError
+        If it cannot be had and ``TE_SELECT_BUILD`` is ``error``.
+    ArgumentError
+        If that variable has a wrong value.
     """
+    begin = time.perf_counter()
+    try:
+        return _fetch(part, may_raise)
+    finally:
+        _waited.seconds = seconds_of_this_thread() + time.perf_counter() - begin
+
+
+def seconds_of_this_thread() -> float:
+    """How long calls of this thread have waited for kernels that were loaded or built."""
+    return getattr(_waited, "seconds", 0.0)
+
+
+def _fetch(part: str, may_raise: bool) -> bool:
     with _lock:
         if part in _loaded:
             return True
-        if part in _failed:
+        if part in _failed or part in _forbidden:
             return False
         try:
             image = _from_cache(part) or _prebuilt([part]) or _build(part)
             _load(image, *_checked(image, part))
         except (SelectError, ImportError) as error:
-            _failed.add(part)
+            mode = variables.building()
+            if mode == "error" and may_raise:
+                raise
+            (_forbidden if mode else _failed).add(part)
+            if mode:
+                return False
             text = f"te_select.where has no kernels, and leaves the work to NumPy: {error}"
             warn(text, once="where")
             return False
@@ -123,7 +154,12 @@ def use(path: str | os.PathLike[str]) -> None:
 
 def fetch_missing_kernel(number: int) -> bool:
     """Load a kernel of rows that would have served many elements, by the C half's number of it."""
-    return fetch(family.part_of_missing_kernel(number))
+    return fetch(family.part_of_missing_kernel(number), may_raise=False)
+
+
+def reason(found: str) -> str:
+    """Why a call was left, for users: a kernel may be missing because none may be built."""
+    return "building is forbidden" if found == "no kernel" and _forbidden else found
 
 
 def whole_file() -> Path:
@@ -220,6 +256,7 @@ def _build(part: str) -> bytes:
 
 def _built(what: str, parts: list[str]) -> bytes:
     """Build parts. A thread's stack may be too small for TVM, so a thread of its own does it."""
+    variables.check_building("kernels of te_select.where")
     with (
         notices.shown(f"te_select.where: building {what}, once ...", _advice),
         broken_torch_explained(),

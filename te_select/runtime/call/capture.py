@@ -68,16 +68,22 @@ def sampled(kernel: Any, cond: Any, then: Any, else_: Any, out: Any) -> Any:
     return result
 
 
-def of_where(where: Any, extension: Any, names: Callable[[], Sequence[str]]) -> None:
-    """Sample the calls of `te_select.where`, by the extension; ``names`` are by number."""
+def of_where(
+    where: Any, extension: Any, names: Callable[[], Sequence[str]], fetching: Callable[[], float]
+) -> None:
+    """Sample the calls of `te_select.where`, by the extension.
+
+    ``names`` are by number; ``fetching`` tells the seconds in which this thread's calls have waited
+    for kernels, which are not those of a call.
+    """
     of_number: dict[int, Seen] = defaultdict(lambda: {**_NONE, "looks": 0})
     of_parent = np.zeros(1, np.int64)
 
     def sample(*args: Any, **options: Any) -> Any:
         extension.last()
-        begin = time.perf_counter()
+        begin = time.perf_counter() - fetching()
         result = where(*args, **options)
-        seconds = time.perf_counter() - begin
+        seconds = time.perf_counter() - fetching() - begin
         number, elements = extension.last()
         if elements:  # else NumPy was asked
             _note(of_number[number], seconds, args[0], elements)

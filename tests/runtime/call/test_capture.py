@@ -133,6 +133,21 @@ def test_calls_of_two_kernels_of_one_workload_add_up(seen_of: Any) -> None:
     assert found["kernels"][key(KERNEL)]["calls"] == 209
 
 
+def test_seconds_of_where_are_those_of_calls_not_of_builds(seen_of: Any) -> None:
+    """A kernel of rows comes late, in the midst of calls that are timed."""
+    seen = seen_of("""
+        import time
+        from te_select.numpy_where.kernels import library
+        load = library._from_cache
+        library._from_cache = lambda part: time.sleep(1) or load(part)
+        many = np.ones((1 << 20, 5), "f4")
+        for _ in range(3):
+            te_select.where(many[:, :1] > 0, many, 0)
+            te_select.where(x > 0, x, x)
+    """)
+    assert seen["where"] and sum(each["seconds"] for each in seen["where"].values()) < 0.9
+
+
 def test_kernels_of_where_are_counted_and_runs_add_up(seen_of: Any) -> None:
     program = """
         kernel(cond, x, 0.0)
