@@ -157,7 +157,7 @@ _COLUMNS = (
     "target", "record", "microseconds", "default_microseconds", "outcome", "trials", "busy_cores",
     "spread", "machine",
 )  # fmt: skip
-_TOLD = ("unsure", "edited", "busy_cores", "spread", "tvm")
+_TOLD = ("unsure", "accepted", "edited", "busy_cores", "spread", "tvm")
 _SAID = ("workload", "trials", "failed", "machine", "command", "cond", "sizes")
 
 
@@ -181,7 +181,8 @@ def _outcome(entry: Record) -> str:
         return "unsure"
     if entry.edited:
         return "edited by hand"
-    return "default won" if entry.default_won else f"{entry.gain:.2f}x"
+    found = "default won" if entry.default_won else f"{entry.gain:.2f}x"
+    return f"{found}, accepted" if entry.accepted else found
 
 
 def _checked(logs: Path) -> Path:

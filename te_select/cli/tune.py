@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ import typer
 
 from te_select import kinds
 from te_select.cli import INTERRUPTED, console
-from te_select.cli.flags import Json, Profile, of_flag
+from te_select.cli.flags import Json, Profile, of_flag, parse_pairs
 from te_select.cli.models import ModelFlags
 from te_select.cli.paths import check_plot
 from te_select.cli.sources import OtherFlags, SuiteFlags, entries_of
@@ -59,8 +59,19 @@ class ChoiceFlags:
     """How long to tune, and what may be passed over."""
 
     title = "How long"
+    effort: Annotated[str, typer.Option(help="full, or quick: 3 seconds a workload.")] = "full"
+    trials: Annotated[int | None, typer.Option(help="Configs a workload; full: 64.")] = None
+    patient: Annotated[
+        bool, typer.Option("--patient", help="Go on when nothing untried promises 1 %.")
+    ] = False
+    fix: Annotated[list[str] | None, typer.Option(help="Hold a knob: unroll=4; repeatable.")] = None
     every: Annotated[bool, typer.Option("--all", help="Tune what is near the roof, too.")] = False
     minutes: Annotated[float | None, typer.Option(min=0.0, help="The most, for all.")] = None
+
+    def seconds(self, options: Options, workloads: int) -> float:
+        """The most that a session of so many workloads may take."""
+        of_effort = options.usual.seconds * workloads
+        return of_effort if self.minutes is None else 60 * self.minutes
 
 
 @dataclass(frozen=True)
@@ -68,14 +79,19 @@ class TrialFlags:
     """How trials are proposed and measured."""
 
     title = "Trials"
-    trials: Annotated[int, typer.Option(help="Configs to measure per workload.")] = 64
     timeout: Annotated[float, typer.Option(help="Seconds that a config may take.")] = 30.0
-    jobs: Annotated[int | None, typer.Option(help="Builds at once; default: one per CPU.")] = None
     seed: Annotated[int, typer.Option(help="Same seed, same configs.")] = 0
     force: Annotated[bool, typer.Option("--force", help="Tune what has a record, too.")] = False
-    patient: Annotated[
-        bool, typer.Option("--patient", help="Go on when nothing untried promises 1 %.")
+    accept_unsure: Annotated[
+        bool, typer.Option("--accept-unsure", help="Keep what has won beside busy programs, too.")
     ] = False
+
+
+@dataclass(frozen=True)
+class MaskFlags:
+    """The cond that configs are timed with."""
+
+    title = "Cond"
     density: Annotated[float, typer.Option(help="Percent of cond that is true.")] = 50.0
     block: Annotated[int, typer.Option(help="Elements of cond that are drawn together.")] = 1
 
@@ -91,6 +107,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     place: PlaceFlags,
     choice: ChoiceFlags,
     how: TrialFlags,
+    mask: MaskFlags,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
@@ -118,13 +135,12 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
 
     targets = _targets(place.target, place.runner)
     check_plot(plot)
-    options = Options(**vars(how))
+    given_effort = {name: getattr(choice, name) for name in ("effort", "trials", "patient")}
+    fixed = parse_pairs("--fix", choice.fix, "unroll=4 or rows=true", json.loads)
+    options = Options(**given_effort, fixed=fixed, **vars(how), **vars(mask))
     logs = place.tuning_logs or user_folder()
-    if place.profile and not as_json and ("native", "local") in targets:
-        from te_select.tuning.options import measure_profile  # noqa: PLC0415 - kept off --help
-
-        if line := measure_profile():
-            print(line)
+    if not as_json:
+        _begin(len(wanted) * len(targets), options, place, choice)
     outcomes: list[Outcome] = []
     display = show.Display(len(wanted) * len(targets), quiet=as_json)
     interrupted, end = False, None
@@ -153,6 +169,18 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
         raise typer.Exit(INTERRUPTED)
     if end is not None or any(outcome.error for outcome in outcomes):
         raise typer.Exit(console.FAILED)
+
+
+def _begin(workloads: int, options: Options, place: PlaceFlags, choice: ChoiceFlags) -> None:
+    """Say in the first second what to expect, and measure the profile if it is needed."""
+    from te_select.tuning import options as module  # noqa: PLC0415 - kept off --help
+
+    if place.runner != module.LOCAL:
+        return
+    if line := module.outlook(workloads, choice.seconds(options, workloads)):
+        print(line, flush=True)
+    if place.profile and place.target == "native" and (line := module.measure_profile()):
+        print(line)
 
 
 def _wanted(
@@ -229,7 +257,7 @@ def _tune_all(
     with contextlib.ExitStack() as stack:
         measurer = None
         if all(runner == LOCAL for _, runner in targets):
-            jobs = options.jobs or (1 if other.again else None)  # a record has one build at a time
+            jobs = 1 if other.again else None  # a record has one build at a time
             measurer = stack.enter_context(open_measurer(LOCAL, jobs, options.timeout))
             measurer.launch()  # its processes import TVM while this one does
         from te_select.tuning.agenda import Agenda, Job, take_over  # noqa: PLC0415 - imports tvm
@@ -247,8 +275,8 @@ def _tune_all(
             session = sessions[entry.of_where, target]
             name = f"{entry.name} on {session.folder.name}" if len(targets) > 1 else entry.name
             todo.append(Job(name, session, session.task(entry.workload, entry.ranges, entry.mask)))
-        seconds = math.inf if choice.minutes is None else 60 * choice.minutes
-        agenda = Agenda(todo, every=choice.every, seconds=seconds)
+        seconds, again = choice.seconds(options, len(todo)), choice.minutes is not None
+        agenda = Agenda(todo, every=choice.every, seconds=seconds, again=again)
         old = sessions.values() if other.again else ()
         found = [take_over(session, display.begin, display) for session in old]
         for outcome in itertools.chain(agenda.run(display.begin, display), *found):

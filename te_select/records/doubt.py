@@ -1,7 +1,8 @@
 """What makes an outcome unsure, what may replace what, and what fits this te_select.
 
 An unsure outcome is reported, but nothing compiles with it, and it replaces no reliable record. The
-next session tunes its workload again.
+next session tunes its workload again. A user may accept what is unsure: then kernels take it, but
+`logs export --better` leaves it out, and any sure record replaces it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,20 @@ LATE = "the default is the best so far, and the time was over before the trials"
 SPREAD = 0.5  # the middle half of the rounds, as a share of their median
 
 
-def reasons(busy: float, spread: float, gain: float = 1.0, promised: float = 1.0) -> str:
+def outlook(busy: float) -> str:
+    """Say what it does to outcomes that other programs use so many cores, in one line."""
+    said = f"other programs use {busy:.2f} cores"
+    if busy <= BUSY:
+        return said
+    return (
+        f"{said}: unless they stop, only configs that are {1 + 2 * busy:.2f}x faster than the "
+        "default are sure, and no kernel uses what is unsure; --accept-unsure keeps what wins"
+    )
+
+
+def reasons(
+    busy: float, spread: float, gain: float = 1.0, promised: float = 1.0, *, accept: bool = False
+) -> str:
     """Say why an outcome cannot be trusted.
 
     Parameters
@@ -36,6 +50,8 @@ def reasons(busy: float, spread: float, gain: float = 1.0, promised: float = 1.0
         Measured speed-up of the best config over the default; 1 if the default won.
     promised
         The same of the fastest trial.
+    accept
+        Whether the best config is recorded all the same.
 
     Returns
     -------
@@ -50,20 +66,25 @@ def reasons(busy: float, spread: float, gain: float = 1.0, promised: float = 1.0
         found.append(f"the rounds lay {spread:.0%} apart")
     if gain == 1 and promised > 1 + SPREAD:
         found.append(f"the finals did not repeat the {promised:.2f}x of a trial")
-    if found and gain != 1:
+    if found and gain != 1 and not accept:
         found.append(f"a config measured {gain:.2f}x faster is not recorded")
     return "; ".join(found)
 
 
+def trust(record: Record) -> int:
+    """How far a record is trusted: 0 if it is unsure, 1 if a user accepts that, 2 if it is sure."""
+    return 0 if record.unsure else 1 if record.accepted else 2
+
+
 def may_replace(new: Record, old: Record) -> bool:
     """Whether a session's outcome may replace a record: the two were compared, in turns."""
-    return not new.unsure or bool(old.unsure)
+    return trust(new) >= trust(old)
 
 
 def is_better(new: Record, old: Record) -> bool:
     """Whether a record of elsewhere, which was not compared, may replace another."""
-    if bool(new.unsure) != bool(old.unsure):
-        return not new.unsure
+    if trust(new) != trust(old):
+        return trust(new) > trust(old)
     if new.tvm != old.tvm:
         return True
     return new.seconds < old.seconds

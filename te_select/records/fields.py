@@ -16,9 +16,11 @@ OF_RECORDS = (
 # What it says of the outcome.
 OF_OUTCOMES = (
     "config", "seconds", "default_seconds", "trials", "failed", "busy_cores", "spread", "unsure",
-    "cond", "sizes",
+    "accepted", "cond", "sizes",
 )  # fmt: skip
-_TEXTS = ("record", "machine", "command", "unsure", "digest", "cond", "sizes", "failure")
+_TEXTS = (
+    "record", "machine", "command", "unsure", "accepted", "digest", "cond", "sizes", "failure",
+)  # fmt: skip
 _UNREADABLE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip

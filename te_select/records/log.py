@@ -59,6 +59,8 @@ class Record:
     unsure
         Why the outcome cannot be trusted; empty if it can. Then `config` is the default's, no
         compilation uses the record, and the workload is tuned again next time.
+    accepted
+        Why the outcome is unsure, if the user has accepted that. Then compilations use the record.
     cond
         Which cond it was timed with; empty for the usual one, random with half of it true.
     sizes
@@ -84,6 +86,7 @@ class Record:
     busy_cores: float | None = None
     spread: float | None = None
     unsure: str = ""
+    accepted: str = ""
     cond: str = ""
     sizes: str = ""
     target: str = ""

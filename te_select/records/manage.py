@@ -59,7 +59,8 @@ def merge(
     target, only
         Globs over the names of targets and records.
     better
-        Whether to leave out records that are unsure, or no better than the default config.
+        Whether to leave out records that are unsure, accepted or not, or no better than the default
+        config.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def merge(
     """
     merged = Merged([], [], [])
     for name, entries, complaints in contents(source, target, only):
-        wanted = [e for e in entries if not better or (e.gain > 1 and not e.unsure)]
+        wanted = [e for e in entries if not better or (e.gain > 1 and doubt.trust(e) > 1)]
         judged = [(entry, doubt.misfit(entry)) for entry in wanted]
         merged.refused.extend(complaints)
         merged.refused.extend(f"{name}/{entry.key}: {why}" for entry, why in judged if why)

@@ -32,6 +32,13 @@ def busy_cores() -> float:
     return float(psutil.cpu_percent(interval=0.5) / 100 * psutil.cpu_count())
 
 
+def others_now() -> float:
+    """How many cores other programs use, beyond those to spare; watches for half a second."""
+    watch = Watch(lambda: [here()])
+    time.sleep(0.5)
+    return watch.others()
+
+
 class Load(NamedTuple):
     """What the CPUs did that a kernel may use; the loads of several times add up.
 

@@ -140,13 +140,24 @@ class Agenda:
         Whether to tune those near the roof as well.
     seconds
         The most that the session may take.
+    again
+        Whether what is unsure has another turn while there is time. If not, the time begins when
+        the first default is measured: then all processes have imported what they need.
     """
 
-    def __init__(self, jobs: Sequence[Job], *, every: bool, seconds: float = math.inf) -> None:
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        *,
+        every: bool,
+        seconds: float = math.inf,
+        again: bool | None = None,
+    ) -> None:
         self._jobs = jobs
         self._every = every
         self._begun = time.monotonic()
         self._seconds = seconds
+        self._again = seconds < math.inf if again is None else again
 
     def run(self, begin: Callable[[Job], None], observe: Observer) -> Iterator[Outcome]:
         """Do the jobs.
@@ -164,7 +175,9 @@ class Agenda:
             One for each job, once it is known.
         """
         waiting: list[Job] = []
-        for job in self._jobs:
+        for number, job in enumerate(self._jobs):
+            if number == 1 and not self._again:
+                self._begun = time.monotonic()
             try:
                 found = self._look(job, begin, observe)
             except UntunableError as error:
@@ -173,6 +186,8 @@ class Agenda:
                 yield found
             else:
                 waiting.append(found)
+        if len(self._jobs) == 1 and not self._again:
+            self._begun = time.monotonic()
         # The most seconds of a call beyond those that the roof needs come first.
         waiting.sort(key=lambda job: (job.seconds or 0.0) * (job.share - 1))
         queue = [(job, replace(job.outcome(), passed_over=OUT_OF_TIME), 0.0) for job in waiting]
@@ -181,7 +196,7 @@ class Agenda:
             if (left := self._left()) >= needed:
                 begin(job)
                 outcome = self._tune(job, observe, max(left / (len(queue) + 1), needed))
-                if outcome.record and outcome.record.unsure and self._seconds < math.inf:
+                if outcome.record and outcome.record.unsure and self._again:
                     # Another turn measures the default anew.
                     queue.append((job, outcome, AGAIN * (left - self._left())))
                     continue
@@ -218,7 +233,7 @@ class Agenda:
 
     def _tune(self, job: Job, observe: Observer, seconds: float) -> Outcome:
         """Tune one of the jobs that are left, in its share of the time."""
-        until = time.monotonic() + seconds
+        until = time.monotonic() + seconds * job.session.options.usual.for_trials
         try:
             record = job.session.tune(job.task, observe, until)
             run = job.session.last_run

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,8 @@ class Knob:
         The default's value, and that of the fastest config that has another one.
     seconds_without, seconds
         The fastest config with the default's value, and with another value.
+    tried
+        The values that were tried, each with the seconds of its fastest config; None if all failed.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Knob:
     value: int | bool
     seconds_without: float
     seconds: float
+    tried: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
     def gain(self) -> float:
@@ -73,8 +76,19 @@ def knobs_of(trials: Sequence[Trial]) -> list[Knob]:
         without = [pair[0] for pair in timed if pair not in with_it]
         if with_it and without:
             seconds, config = min(with_it, key=lambda pair: pair[0])
-            found.append(Knob(name, default, config[name], min(without), seconds))
+            tried = _tried(trials, name, default)
+            found.append(Knob(name, default, config[name], min(without), seconds, tried))
     return sorted(found, key=lambda knob: -knob.gain)
+
+
+def _tried(trials: Sequence[Trial], name: str, default: int | bool) -> dict[str, float | None]:
+    """The best time of each value of a knob."""
+    found: dict[str, float | None] = {}
+    for trial in trials:
+        value, least = json.dumps(trial.config.get(name, default)), trial.seconds
+        known = [each for each in (found.get(value), least) if each is not None]
+        found[value] = min(known, default=None)
+    return found
 
 
 def config_key(config: Mapping[str, Any]) -> ConfigKey:

@@ -2,15 +2,15 @@
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from te_select import kinds
+from te_select import kinds, variables
 from te_select.errors import ArgumentError, TuningError
-from te_select.operator.broadcast import shown
+from te_select.operator.broadcast import count_of, shown
 from te_select.tuning.measuring.measurer import LocalMeasurer, Measurer
 from te_select.tuning.measuring.process import LONGEST
 
-TRIALS = 64
 TIMEOUT = 30.0  # seconds; a build took 0.1 s, and a run that moves 8 GB took 20 s
 LARGEST_SEED = (1 << 30) - 1
 LARGEST_JOBS = 1024  # as many as fit into a machine of 512 GB
@@ -20,13 +20,51 @@ _LARGEST_PORT = 65535
 
 
 @dataclass(frozen=True)
+class Effort:
+    """How much is done for a workload, unless a session is told otherwise.
+
+    Parameters
+    ----------
+    trials
+        Configs to measure, the default among them.
+    seconds
+        The most, for all that is done.
+    for_trials
+        The share of this time in which configs are tried; the rest is for the finals.
+    promise
+        What an untried config must promise, as a speed-up over the best.
+    finalists
+        How many configs meet the default in the finals.
+    rounds
+        Of the three comparisons of the finals.
+    """
+
+    trials: int
+    seconds: float
+    for_trials: float
+    promise: float
+    finalists: int
+    rounds: tuple[int, int, int]
+
+
+GAIN = 1.01  # speed-up over the best; what promises less is not worth a trial
+# Finals of 25 rounds let a kernel beat itself in 1 of 144 pairs.
+EFFORTS = {
+    "quick": Effort(10, 3.0, 0.5, 1.05, 2, (3, 5, 11)),
+    "full": Effort(64, 120.0, 1.0, GAIN, 4, (5, 15, 25)),
+}
+
+
+@dataclass(frozen=True)
 class Options:
     """The numbers of a session.
 
     Parameters
     ----------
     trials
-        Configs to measure, the default among them.
+        Configs to measure, the default among them; None for as many as the effort has.
+    effort
+        One of `EFFORTS`, by its name.
     timeout
         Seconds after which a config counts as failed.
     jobs
@@ -37,8 +75,12 @@ class Options:
         Tune workloads that have a record already, too.
     patient
         Go on with a workload when nothing untried is predicted to be faster.
+    accept_unsure
+        Record what has won although it is unsure.
     density, block
         The cond of the timing, as `te_select.timing.inputs.Mask` has it.
+    fixed
+        Knobs that are held, with their values. The default is measured as it is.
 
     Raises
     ------
@@ -46,24 +88,40 @@ class Options:
         If a number is out of range.
     """
 
-    trials: int = TRIALS
+    trials: int | None = None
+    effort: str = "full"
     timeout: float = TIMEOUT
     jobs: int | None = None
     seed: int = 0
     force: bool = False
     patient: bool = False
+    accept_unsure: bool = False
     density: float = 50.0
     block: int = 1
+    fixed: Mapping[str, int | bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.effort not in EFFORTS:
+            raise ArgumentError(f"effort is {shown(self.effort)}; expected {' or '.join(EFFORTS)}")
         for name, (types, least, most, expected) in _RANGES.items():
             value = getattr(self, name)
-            if (name, value) != ("jobs", None) and not (
+            if (value is not None or name not in _OPTIONAL) and not (
                 type(value) in types and least <= value <= most
             ):
                 raise ArgumentError(f"{name} is {shown(value)}; expected {expected}")
 
+    @property
+    def usual(self) -> Effort:
+        """What holds where nothing else is said."""
+        return EFFORTS[self.effort]
 
+    @property
+    def most_trials(self) -> int:
+        """How many configs are measured for a workload."""
+        return self.usual.trials if self.trials is None else self.trials
+
+
+_OPTIONAL = ("jobs", "trials")
 # The types, the least and the largest value of each number, and what to expect in words.
 _RANGES: dict[str, tuple[tuple[type, ...], float, float, str]] = {
     "trials": ((int,), 1, 10**9, "an int of 1, for the default alone, to 1000000000"),
@@ -73,6 +131,16 @@ _RANGES: dict[str, tuple[tuple[type, ...], float, float, str]] = {
     "density": ((int, float), 0, 100, "0 to 100, in percent"),
     "block": ((int,), 1, math.inf, "an int of at least 1"),
 }
+
+
+def outlook(workloads: int, seconds: float) -> str:
+    """Say how busy this machine is, what that does to outcomes, and how long a session may take."""
+    from te_select.records import doubt  # noqa: PLC0415 - kept off --help
+    from te_select.timing import cores  # noqa: PLC0415 - as above
+
+    most = f"{seconds / 60:.0f} minutes" if seconds > 120 else f"{seconds:.0f} seconds"  # noqa: PLR2004
+    of_all = f"{count_of(workloads, 'workload')} in at most {most}" if workloads else ""
+    return "; ".join(filter(None, [of_all, doubt.outlook(cores.others_now())]))
 
 
 def open_measurer(
@@ -97,11 +165,14 @@ def open_measurer(
 
     Raises
     ------
+    ToolchainError
+        If nothing may be built.
     TuningError
         If the runner is neither, the tracker does not answer, or no server has the key.
     ArgumentError
         If ``jobs`` or ``timeout`` is not positive.
     """
+    variables.check_building("what a session tries")
     place = parse_runner(runner)
     if place is None:
         return LocalMeasurer(jobs, timeout)

@@ -4,7 +4,7 @@ The default comes first, then the configs of records near by. Next each knob is 
 that the machine decides; their times give the worth of each value. If the space exceeds the trials,
 MetaSchedule's evolutionary search proposes the others, with a cost model that multiplies these
 worths. Else, and when it proposes nothing new, the best predicted come next. The search ends when
-nothing untried is predicted to be `GAIN` faster than the best.
+nothing untried is predicted to be faster than the best by what the effort asks for.
 
 The same seed and times propose the same configs, so an interrupted session can be repeated up to
 where it stopped.
@@ -34,7 +34,6 @@ from te_select.operator.definition import definition
 from te_select.tuning.options import Options
 from te_select.tuning.space import SecondsOf, Space, Worth, one_by_one, pairs_of_machine
 
-GAIN = 1.01  # speed-up over the best; what promises less is not worth a trial
 BATCH = 16  # configs proposed at a time; evolution learns between batches
 POPULATION = 32  # configs; 64 took 1 s a batch, 32 half of it, and the best are among them (Zen 3)
 _GENERATIONS = 2
@@ -64,9 +63,9 @@ def search(
     list of Config
         A batch; no two configs have one effect.
     """
-    trials = options.trials
+    trials = options.most_trials
     every = space.configs
-    extra = {space.effect(config): config for config in known}
+    extra = {space.effect(config): config for config in (space.default, *known)}
     left = {space.effect(config): config for config in every}
     times: dict[object, float] = {}
 
@@ -84,7 +83,8 @@ def search(
     def time_of(config: Any) -> float | None:
         return times.get(space.effect(config))
 
-    for proposed in (every[:1], [*known, *one_by_one(every), *pairs_of_machine(every)]):
+    changed = [*one_by_one(every), *pairs_of_machine(every)]
+    for proposed in ([space.default], [every[0], *known, *changed]):
         if found := batch(proposed):
             yield found
             learn(found)
@@ -95,7 +95,7 @@ def search(
         hopeful = sorted(left.values(), key=worth.predict)
         default = times[space.effect(every[0])]
         promised = worth.predict(hopeful[0]) * default * statistics.median(surprises)
-        if not options.patient and promised * GAIN > min(times.values()):
+        if not options.patient and promised * options.usual.promise > min(times.values()):
             return
         # MetaSchedule cannot search for a function with named dims.
         if evolution is None and not space.has_names and len(every) > trials:

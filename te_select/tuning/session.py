@@ -7,6 +7,7 @@ import contextlib
 import json
 import math
 import shlex
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +19,7 @@ from te_select.backends.targets import resolve
 from te_select.compiler.build import versions
 from te_select.compiler.family_library import config_of
 from te_select.compiler.scheduling import checked
-from te_select.errors import TuningError
+from te_select.errors import ArgumentError, TuningError
 from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
@@ -27,7 +28,7 @@ from te_select.records import doubt, folders, log, store
 from te_select.records.log import Record
 from te_select.records.sizes import Ranges
 from te_select.timing.inputs import Mask
-from te_select.tuning.journal import Journal, Knob, knobs_of
+from te_select.tuning.journal import Journal, Knob, config_key, knobs_of
 from te_select.tuning.measuring.measurer import Measurer
 from te_select.tuning.options import LOCAL, Options, open_measurer
 from te_select.tuning.search import Batches, search
@@ -121,14 +122,17 @@ class Session(contextlib.AbstractContextManager["Session"]):
             raise ValueError("its line does not say what was tuned; tune it again") from error
 
     def find(self, task: Task) -> Record | None:
-        """The record of a task that need not be tuned again: it is sure, and can be used."""
+        """The record of a task that need not be tuned again: it can be used, and is trusted."""
         found = log.read(self.folder)
         found.warn()
         name = access_pattern(task.sized).key, frozenset(name for name, _, _ in task.ranges)
         for entry in found.entries:
-            if entry.identity == name and not doubt.unusable(entry):
+            is_trusted = doubt.trust(entry) > 1 - self.options.accept_unsure
+            if entry.identity == name and is_trusted and not doubt.unusable(entry):
                 under = {each: entry.session.get(each, "") for each in task.conditions}
-                return entry if under == task.conditions else None
+                is_free = bool(self.options.fixed) or "fixed" not in entry.session
+                has_fixed = self.options.fixed.items() <= entry.config.items()
+                return entry if under == task.conditions and is_free and has_fixed else None
         return None
 
     def look(self, task: Task, observe: Observer) -> float:
@@ -142,7 +146,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         return knobs_of(self._journal(task).of_last_session())
 
     def tune(
-        self, task: Task, observe: Observer, until: float = math.inf, only: Sequence[Any] = ()
+        self, task: Task, observe: Observer, until: float | None = None, only: Sequence[Any] = ()
     ) -> Record:
         """Tune a workload, or return the record that it has.
 
@@ -153,7 +157,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
         observe
             Called with the progress, at every step.
         until
-            When no further config is tried, by the monotonic clock.
+            When no further config is tried, by the monotonic clock; None for what the effort has,
+            from when the default is measured.
         only
             Configs to compare with the default, and no others; a record does not matter then.
 
@@ -168,7 +173,13 @@ class Session(contextlib.AbstractContextManager["Session"]):
         with self._opened(task) as journal:
             if (there := self.find(task)) and not (self.options.force or only):
                 return there
-            run = self.last_run = Run(task, self.measurer, journal, observe, until)
+            effort = self.options.usual
+            run = Run(task, self.measurer, journal, observe, until or math.inf, effort)
+            self.last_run = run
+            if until is None and not only:
+                if config_key(asdict(self._default(task))) not in journal.own:
+                    run.look(self._default(task))
+                run.until = time.monotonic() + effort.seconds * effort.for_trials
             watch = self.measurer.watch()
             incumbents = list(only)
             if there:
@@ -182,9 +193,16 @@ class Session(contextlib.AbstractContextManager["Session"]):
             busy = max(watch.others(), in_finals.others())
             spread = its.ratios(of_default).spread
             gain = of_default.median / its.median if won else 1.0
-            unsure = doubt.reasons(busy, spread, gain, run.promised)
-            if not unsure and run.is_cut_short and not won:
-                unsure = doubt.LATE
+            accept = self.options.accept_unsure
+            late = run.is_cut_short and not won
+            said = doubt.reasons(busy, spread, gain, run.promised, accept=accept)
+            unsure = said
+            accepted = ""
+            if late:
+                unsure = said or doubt.LATE
+            elif accept:
+                unsure = ""
+                accepted = said
             if not won or unsure:
                 best = self._default(task)
                 its = of_default
@@ -197,7 +215,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
                 "busy_cores": busy,
                 "spread": spread,
             }
-            texts = {"unsure": unsure, **task.conditions}
+            held = " ".join(f"{knob}={value}" for knob, value in self.options.fixed.items())
+            texts = {"fixed": held, "unsure": unsure, "accepted": accepted, **task.conditions}
             told |= {name: text for name, text in texts.items() if text}
             record = log.made(task.sized, self.target, told | self._provenance(task))
             if not only or not record.default_won:
@@ -226,12 +245,12 @@ class Session(contextlib.AbstractContextManager["Session"]):
         """How many configs may be tried, and which are proposed."""
         cpus = self._builder.tuned_on(self.target)[1] if self.runner == LOCAL else None
         built = task.workload if task.ranges else None
-        space = Space(task.points[-1], self.target, cpus, built)
+        space = Space(task.points[-1], self.target, cpus, built, self.options.fixed)
         roots = self.folder.parent, *folders.default_folders(self.within)
         known = space.known(dict.fromkeys(roots))
-        total = len({space.effect(config) for config in (*space.configs, *known)})
+        total = len({space.effect(config) for config in (space.default, *space.configs, *known)})
         proposed = search(space, self.options, run.seconds_of, known)
-        return min(total, self.options.trials), proposed
+        return min(total, self.options.most_trials), proposed
 
     def _default(self, task: Task) -> Any:
         """The config of a task's first trial."""
@@ -243,7 +262,10 @@ class Session(contextlib.AbstractContextManager["Session"]):
         usual = asdict(Options())
         place = {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
         given = dict([task.source]) | place | asdict(self.options) | asdict(mask)
+        del given["jobs"]  # it changes no outcome
         words = ["te-select", "tune"]
+        for name, value in given.pop("fixed").items():
+            words += ["--fix", f"{name}={json.dumps(value)}"]
         for name, value in given.items():
             if value is not None and value != usual.get(name):
                 words.append(f"--{name.replace('_', '-')}")
@@ -300,5 +322,9 @@ class FamilySession(Session):
         every = Space(task.workload, self.target).configs
         alike = (asdict(config) for config in every if config.rows == every[0].rows)
         configs = [config_of(task.built, self.target, knobs) for knobs in alike]
-        tried = list(dict.fromkeys([self._default(task), *configs]))[: self.options.trials]
+        fixed = self.options.fixed
+        configs = [each for each in configs if fixed.items() <= vars(each).items()]
+        if fixed and not configs:
+            raise ArgumentError(f"no kernel has the fixed knobs {dict(fixed)}")
+        tried = list(dict.fromkeys([self._default(task), *configs]))[: self.options.most_trials]
         return len(tried), filter(None, iter((tried[:1], tried[1:])))

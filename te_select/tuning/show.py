@@ -123,6 +123,13 @@ def report_of_knobs(knobs: Sequence[Knob]) -> Iterator[str]:
         change = f"{knob.default} -> {knob.value}"
         seconds = f"{duration(knob.seconds_without):>9} {duration(knob.seconds):>9}"
         yield f"{knob.name:18} {change:>24} {seconds} {knob.gain:>6.2f}x"
+        tried = (
+            f"{value}: {'failed' if best is None else duration(best)}"
+            for value, best in knob.tried.items()
+        )
+        yield from textwrap.wrap(
+            f"tried {', '.join(tried)}", _WIDTH, initial_indent="  ", subsequent_indent="    "
+        )
 
 
 def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
@@ -203,6 +210,8 @@ def _notes(outcome: Outcome) -> list[str]:
             notes.append("tuned before")
         if record.unsure:
             notes.append(f"unsure: {record.unsure}")
+        elif record.accepted:
+            notes.append(f"unsure, and accepted: {record.accepted}")
         elif record.default_won:
             notes.append("the default won")
     if outcome.resumed:

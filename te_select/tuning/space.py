@@ -2,13 +2,17 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from te_select.backends import schedule_of
 from te_select.backends.targets import ResolvedTarget
+from te_select.errors import ArgumentError
 from te_select.operator.access import access_pattern
+from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import manage
 from te_select.records.origin import ratio
@@ -37,6 +41,13 @@ class Space:
         How many CPUs run the configs; None if that is not known.
     built
         The workload that is built, if its dims have names; ``workload`` has their largest sizes.
+    fixed
+        Knobs that are held: the first config is the default with these values.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such knob to choose, or the schedule cannot follow the value.
     """
 
     def __init__(
@@ -45,6 +56,7 @@ class Space:
         target: ResolvedTarget,
         cpus: int | None = None,
         built: Workload | None = None,
+        fixed: Mapping[str, int | bool] = MappingProxyType({}),
     ) -> None:
         self.workload = workload
         self.target = target
@@ -52,11 +64,14 @@ class Space:
         self.has_names = built is not None
         self.pattern, self._named = access_pattern(workload), access_pattern(built or workload)
         self.schedule = schedule_of(target.kind)
-        default = self.schedule.default_config(self._named, target.tvm)
+        self.default = self.schedule.default_config(self._named, target.tvm)
+        listed_values = self.schedule.space(self.pattern, target.tvm)
+        default = self._with(fixed, listed_values)
         self.values = {
             name: tuple(dict.fromkeys((*values, getattr(default, name))))
-            for name, values in self.schedule.space(self.pattern, target.tvm).items()
-        }
+            for name, values in listed_values.items()
+        } | {name: (value,) for name, value in fixed.items()}
+        self._fixed = dict(fixed)
         listed = (
             self.schedule.Config(**dict(zip(self.values, values, strict=True)))
             for values in itertools.product(*self.values.values())
@@ -86,7 +101,24 @@ class Space:
                 if self._may_be_tried(config):
                     ranked.append((apart, len(ranked), config))
         nearest = (self._by_effect.get(self.effect(c), c) for *_, c in sorted(ranked)[:WARM])
-        return [config for config in dict.fromkeys(nearest) if config != self.configs[0]]
+        fixed = self._fixed.items()
+        return [
+            config
+            for config in dict.fromkeys(nearest)
+            if config != self.configs[0] and fixed <= vars(config).items()
+        ]
+
+    def _with(self, fixed: Mapping[str, int | bool], known: Collection[str]) -> Any:
+        """The default with the knobs that are held."""
+        if unknown := sorted(fixed.keys() - known):
+            raise ArgumentError(
+                f"the knob {shown(unknown[0])} cannot be fixed for this workload; expected one of "
+                f"{', '.join(known)}"
+            )
+        try:
+            return replace(self.default, **fixed).checked(self._named)
+        except ValueError as error:
+            raise ArgumentError(f"fixed knobs {dict(fixed)} cannot be followed: {error}") from error
 
     def _may_be_tried(self, config: Any) -> bool:
         """Whether the schedule can follow it, and it leaves to machines what they decide.

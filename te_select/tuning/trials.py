@@ -18,13 +18,10 @@ from te_select.operator.workload import Workload
 from te_select.timing.rounds import Timing
 from te_select.tuning.journal import Journal, Trial, config_key, knobs_of
 from te_select.tuning.measuring.measurer import Measurer
-from te_select.tuning.search import GAIN
+from te_select.tuning.options import EFFORTS, GAIN, Effort
 from te_select.tuning.task import Measurement, Task
 
-FINALISTS = 4
 LOST = 1.1  # times the default's time, in its trial: such a config would lose the finals
-FIRST_ROUNDS = 5  # whoever is not ahead after these has lost
-ROUNDS, DUEL_ROUNDS = 15, 25
 
 
 class UntunableError(TuningError):
@@ -100,6 +97,8 @@ class Run:
         Called with the progress, at every step.
     until
         When no further config is tried, by the monotonic clock.
+    effort
+        How many configs meet in the finals, and how often.
     """
 
     task: Task
@@ -107,6 +106,7 @@ class Run:
     journal: Journal
     observe: Observer
     until: float = math.inf
+    effort: Effort = EFFORTS["full"]
 
     def __post_init__(self) -> None:
         self._known = self.journal.read()
@@ -190,14 +190,16 @@ class Run:
         most = LOST * (of_default.seconds or math.inf)
         timed = [(trial.seconds, i) for i, (_, trial) in enumerate(self._trials) if trial.seconds]
         hopeful = [self._trials[i][0] for seconds, i in sorted(timed) if i and seconds < most]
-        contest = self._turns(default, [*hopeful[:FINALISTS], *incumbents], FIRST_ROUNDS)
+        first, second, last = self.effort.rounds
+        finalists = hopeful[: self.effort.finalists]
+        contest = self._turns(default, [*finalists, *incumbents], first)
         ahead = [each for each in contest if contest[each].ratio(contest[default]) > GAIN]
         if ahead:
-            contest = self._turns(default, ahead, ROUNDS)
+            contest = self._turns(default, ahead, second)
         others = (each for each in contest if each != default)
         best = max(others, key=lambda each: contest[each].ratio(contest[default]), default=default)
         if wins(contest[best], contest[default]):
-            duel = self._turns(default, [best], DUEL_ROUNDS)
+            duel = self._turns(default, [best], last)
             if best in duel:
                 return best, wins(duel[best], duel[default]), duel[best], duel[default]
         return best, False, contest[best], contest[default]

@@ -10,16 +10,19 @@ from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records.log import Record
 from te_select.records.sizes import Ranges
-from te_select.tuning.options import LOCAL, TRIALS, Options, measure_profile
+from te_select.tuning.options import LOCAL, Options, measure_profile
 from te_select.tuning.session import Session
 from te_select.tuning.trials import Observer
 
 
-def tune(
+def tune(  # noqa: PLR0913 - one for each choice
     workload: Workload,
     target: str | dict[str, Any] = "native",
     *,
-    trials: int = TRIALS,
+    trials: int | None = None,
+    effort: str = "full",
+    fixed: Mapping[str, int | bool] | None = None,
+    accept_unsure: bool = False,
     tuning_logs: str | Path | None = None,
     runner: str = LOCAL,
     profile: bool = False,
@@ -39,7 +42,14 @@ def tune(
     target
         As for `te_select.compile`. The machine that measures must be able to run it.
     trials
-        The most configs to measure, the default among them.
+        The most configs to measure, the default among them; None for as many as the effort has.
+    effort
+        ``"full"`` for 64 configs in at most two minutes, ``"quick"`` for 10 in about three seconds.
+    fixed
+        Knobs that are held while the others are tried, such as ``{"unroll": 4}``. The default is
+        measured as it is.
+    accept_unsure
+        Record what has won beside busy programs, too. `Record.accepted` then has the doubts.
     tuning_logs
         The folder to write, made if it is missing; None for the user's own, which `compile` reads.
     runner
@@ -53,8 +63,8 @@ def tune(
     observe
         Called with the progress, at every step.
     options
-        ``timeout``, ``jobs``, ``seed``, ``force``, ``patient``, ``density`` and ``block``,
-        as `te_select.tuning.options.Options` has them.
+        ``timeout``, ``jobs``, ``seed``, ``force``, ``patient``, ``density`` and ``block``, as
+        `te_select.tuning.options.Options` has them.
 
     Returns
     -------
@@ -78,7 +88,8 @@ def tune(
     ranges = _ranges(sizes or {})
     if profile and runner == LOCAL:
         measure_profile()
-    with Session(target, tuning_logs, runner, Options(trials, **options)) as session:
+    chosen = Options(trials, effort, fixed=fixed or {}, accept_unsure=accept_unsure, **options)
+    with Session(target, tuning_logs, runner, chosen) as session:
         record = session.tune(session.task(workload, ranges), observe or (lambda progress: None))
     if record.unsure:
         warn(f"{record.key} is unsure, and no kernel uses it: {record.unsure}; tune it again")

@@ -1,7 +1,6 @@
 """``te-select tune``: what it prints and records, and its exit codes."""
 
 import json
-import math
 import shlex
 
 import pytest
@@ -146,10 +145,12 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
         "--trials": ("3",),
         "--runner": ("rpc://tracker:9190/kind",),
         "--timeout": ("12.5",),
-        "--jobs": ("3",),
         "--seed": ("5",),
         "--force": (),
         "--patient": (),
+        "--effort": ("quick",),
+        "--fix": ("unroll=4",),
+        "--accept-unsure": (),
         "--density": ("12.5",),
         "--block": ("64",),
     }
@@ -171,7 +172,7 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
     assert read(recorded[2:]) == read(words)
     tuned(tmp_path, fake)
     (entry,) = log.read(tmp_path / TARGET).entries
-    assert not {"--jobs", "--force", "--seed"} & set(shlex.split(entry.session["command"]))
+    assert not {"--force", "--seed"} & set(shlex.split(entry.session["command"]))
 
 
 def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path, fake):
@@ -318,7 +319,7 @@ def test_function_measures_the_profile_if_asked(tmp_path, fake, monkeypatch):
     assert asked == [True]
 
 
-@pytest.mark.parametrize(("minutes", "seconds"), [((), math.inf), (("--minutes", "2"), 120.0)])
+@pytest.mark.parametrize(("minutes", "seconds"), [((), 120.0), (("--minutes", "3"), 180.0)])
 @pytest.mark.parametrize("every", [False, True])
 def test_agenda_gets_what_the_flags_say(tmp_path, fake, monkeypatch, minutes, seconds, every):
     fake()
@@ -334,4 +335,5 @@ def test_agenda_gets_what_the_flags_say(tmp_path, fake, monkeypatch, minutes, se
     monkeypatch.setattr(agenda, "Agenda", Recorder)
     passed_over = ["--all"] if every else []
     run("tune", *FLAGS, *minutes, *passed_over, "--trials", "7", "--tuning-logs", tmp_path)
-    assert asked == [([7], {"every": every, "seconds": seconds})]
+    again = bool(minutes)
+    assert asked == [([7], {"every": every, "seconds": seconds, "again": again})]

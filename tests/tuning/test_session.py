@@ -60,7 +60,7 @@ def test_config_that_does_not_win_each_time_leaves_the_default(run, lucky):
     record = run(SMALL, Lucky())
     assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
     assert record.seconds == record.default_seconds
-    rounds = [trials.FIRST_ROUNDS, trials.ROUNDS, trials.DUEL_ROUNDS]
+    rounds = [5, 15, 25]
     assert run.measurer.rounds == rounds[: lucky + 1]
 
 

@@ -1,0 +1,127 @@
+"""How much a session does: its effort, what overrides it, and knobs that are held."""
+
+import pytest
+
+from te_select.cli.tune import ChoiceFlags
+from te_select.errors import ArgumentError
+from te_select.records import log
+from te_select.timing import cores
+from te_select.tuning import options, session, trials
+from te_select.tuning.journal import Trial, knobs_of
+from te_select.tuning.options import EFFORTS, Options
+from te_select.tuning.show import report_of_knobs
+from tests.support.cli import run as run_verb
+from tests.support.cli import run_json
+from tests.support.clock import Clock
+from tests.support.tuning_fakes import BIG, FakeMeasurer
+from tests.support.tuning_records import V4
+
+
+def test_quick_session_tries_few_configs_and_has_short_finals(run):
+    record = run(BIG, effort="quick", trials=None, patient=False)
+    assert record.trials <= EFFORTS["quick"].trials
+    assert run.measurer.rounds == [3, 5, 11] and record.gain == pytest.approx(2, rel=0.05)
+
+
+def test_what_is_given_overrides_the_effort():
+    assert Options(trials=3, effort="quick").most_trials == 3
+    assert Options(effort="quick").most_trials == 10 and Options().most_trials == 64
+    with pytest.raises(ArgumentError, match="effort is 'fast'; expected quick or full"):
+        Options(effort="fast")
+    assert ChoiceFlags().seconds(Options(effort="quick"), 39) == 117
+    assert ChoiceFlags(minutes=1).seconds(Options(effort="quick"), 39) == 60
+
+
+def test_time_of_one_workload_begins_when_its_default_is_measured(run, monkeypatch):
+    """Before that the processes that measure import TVM."""
+    clock = Clock()
+    for module in (session, trials):
+        monkeypatch.setattr(module, "time", clock)
+
+    class Slow(FakeMeasurer):
+        def measure(self, candidates):
+            for measurement in super().measure(candidates):
+                clock.now += 0.4 if len(self.measured) > 1 else 9.0
+                yield measurement
+
+    record = run(BIG, Slow(), effort="quick", trials=None)
+    assert record.trials == 5  # the default, and what begins in 1.5 seconds
+
+
+def test_first_line_has_the_time_and_how_busy_others_are(monkeypatch):
+    monkeypatch.setattr(cores, "others_now", lambda: 0.6)
+    said = options.outlook(39, 39 * 3.0)
+    assert said.startswith("39 workloads in at most 117 seconds; other programs use 0.60 cores: ")
+    monkeypatch.setattr(cores, "others_now", lambda: 0.0)
+    assert options.outlook(1, 600.0) == (
+        "1 workload in at most 10 minutes; other programs use 0.00 cores"
+    )
+    assert options.outlook(0, 0.0) == "other programs use 0.00 cores"
+
+
+def test_first_line_is_printed_before_anything_is_measured(tmp_path, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(options, "outlook", lambda count, seconds: f"{count} in {seconds}")
+    monkeypatch.setattr(options, "measure_profile", interrupt)
+    shapes = ["--cond", "9", "--then", "9", "--else", "", "--tuning-logs", tmp_path]
+    result = run_verb("tune", *shapes, "--effort", "quick")
+    assert (result.exit_code, result.stdout) == (130, "1 in 3.0\n")
+    assert run_verb("tune", *shapes, "--effort", "fast").exit_code == 2
+
+
+def test_fixed_knob_is_held_and_the_default_is_measured_as_it_is(run, tmp_path):
+    record = run(BIG, fixed={"unroll": 2, "vector_bytes": 32}, measurer=FakeMeasurer())
+    first, *others = [each.config for each in run.measurer.measured]
+    assert first["unroll"] == 4 and len(others) > 3
+    assert {(each["unroll"], each["vector_bytes"]) for each in others} == {(2, 32)}
+    assert record.default_won  # with less unroll all are slower
+    (entry,) = log.read(tmp_path / V4.name).entries
+    assert entry.session["fixed"] == "unroll=2 vector_bytes=32"
+    assert "--fix unroll=2 --fix vector_bytes=32" in entry.session["command"]
+
+
+def test_record_of_a_fixed_knob_does_not_end_the_search(run):
+    run(fixed={"unroll": 8})
+    run()
+    assert run.measurer.measured  # the other knobs were not all tried
+    run(fixed={"unroll": 8})
+    assert run.measurer.measured == []
+    run(fixed={"unroll": 2})
+    assert run.measurer.measured
+
+
+@pytest.mark.parametrize(
+    ("fixed", "said"),
+    [
+        ({"unrol": 4}, "the knob 'unrol' cannot be fixed for this workload; expected one of"),
+        ({"unroll": 3}, "fixed knobs {'unroll': 3} cannot be followed: "),
+        ({"unroll": "4"}, "fixed knobs {'unroll': '4'} cannot be followed: "),
+    ],
+)
+def test_knob_that_cannot_be_held_is_refused(run, fixed, said):
+    with pytest.raises(ArgumentError) as caught:
+        run(fixed=fixed)
+    assert said in str(caught.value)
+
+
+def test_report_has_every_value_that_was_tried_with_its_best_time():
+    told = [(4, False, 4e-6), (8, False, 2e-6), (8, True, 3e-6), (1, False, None)]
+    timed = [Trial({"unroll": u, "rows": rows}, seconds) for u, rows, seconds in told]
+    unroll, rows = knobs_of(timed)
+    assert unroll.tried == {"4": 4e-6, "8": 2e-6, "1": None}
+    assert rows.tried == {"false": 2e-6, "true": 3e-6}
+    lines = list(report_of_knobs([unroll, rows]))
+    assert "  tried 4: 4 us, 8: 2 us, 1: failed" in lines
+
+
+def test_json_has_every_value_that_was_tried(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "open_measurer", lambda *_: FakeMeasurer())
+    monkeypatch.setattr(options, "open_measurer", lambda *_: FakeMeasurer())
+    shapes = ["--cond", "1024", "--then", "1024", "--else", "1024", "--all", "--no-profile"]
+    given = ["--target", V4.name, "--fix", "unroll=8", "--tuning-logs", tmp_path]
+    (found,) = run_json("tune", *shapes, *given)["workloads"]
+    tried = {knob["name"]: knob["tried"] for knob in found["knobs"]}
+    assert set(tried["unroll"]) == {"4", "8"} and tried["unroll"]["8"] < tried["unroll"]["4"]
+    assert run_verb("tune", *shapes, *given, "--fix", "unroll=4").exit_code == 2
