@@ -25,6 +25,7 @@ from te_select.backends.scheduled import Scheduled, records
 from te_select.backends.targets import ResolvedTarget, resolve
 from te_select.compiler.scheduling import TuningLogs, checked, schedule
 from te_select.errors import ArgumentError, TargetError
+from te_select.operator.stages import Stage
 from te_select.operator.workload import Workload
 from te_select.records import required
 from te_select.records.required import Required
@@ -96,6 +97,7 @@ def build_scheduled(
     *,
     models: Sequence[ModelRecord] = (),
     names: Mapping[Workload, Sequence[str]] = MappingProxyType({}),
+    stages: Sequence[Stage] = (),
     **options: Any,
 ) -> None:
     """Build a library of scheduled workloads.
@@ -114,6 +116,8 @@ def build_scheduled(
         The workloads that get a plain C function, if the kind of machine has them; None for all.
     names
         Other names of C functions, as `te_select.export` has them.
+    stages
+        The stages that a family of CPU kernels gets.
     options
         Further arguments of the kind of machine: ``static``, the path of a static library or an
         object to write as well, or ``places`` of a family of CPU kernels, and ``progress`` as
@@ -138,7 +142,10 @@ def build_scheduled(
         nodes=tuple(nodes),
         components=_components(target, used),
         models=tuple(models),
+        stages=tuple(stage.name for stage in stages),
     )
+    if stages:
+        options["stages"] = stages
     kind.build(chosen, target, manifest, path, **options)
 
 

@@ -15,6 +15,7 @@ from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.node import ModelNode
+from te_select.operator.stages import stages
 from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.folders import FAMILY
@@ -34,7 +35,7 @@ def build_family(
     Parameters
     ----------
     names
-        Names of the parts; see `te_select.operator.family.parts`.
+        Names of the parts; see `te_select.operator.family.part_names`.
     target
         A target that is a CPU, or several levels of one.
     progress
@@ -50,13 +51,15 @@ def build_family(
     TargetError
         If the target is no CPU.
     """
-    places = family.places(names)
+    parts = list(names)
+    places = family.places(parts)
+    wanted = stages() if family.STAGES in parts else ()
     resolved = resolve(target)
     room = scratch.ROOM + len(places) * len(resolved.levels) * scratch.KERNEL_ROOM
     with scratch.folder(room) as folder:
         path = folder / "where.so"
         chosen = [schedule_member(each, level) for each in places for level in resolved.levels]
-        build_scheduled(chosen, path, resolved, c_functions=(), places=places, progress=progress)
+        build_scheduled(chosen, path, resolved, c_functions=(), progress=progress, **options)
         return stored.read(path)
 
 

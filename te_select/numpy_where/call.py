@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MethodType
 from typing import Any, Protocol
 
+import numpy as np
 from numpy import where as numpy_where  # which a program may replace by ours
 
 from te_select.errors import not_installed
@@ -16,7 +17,7 @@ from te_select.numpy_where.explain import Explanation, explain
 from te_select.numpy_where.kernels import library
 from te_select.numpy_where.numpy_rules import left, numpy_fallback, pieces
 from te_select.numpy_where.tensor_libraries import by_type, check_out
-from te_select.operator import family
+from te_select.operator import family, stages
 from te_select.runtime.call import capture
 from te_select.runtime.call.extension import extension
 
@@ -108,9 +109,18 @@ def build(path: str | None = None, target: str = "native") -> Path:
     return building.build(path, target)
 
 
-def _load_kernels(width: int) -> bool:
-    """Load the kernels for elements of this many bytes."""
-    return library.fetch(family.part_of_width(width))
+def _load_kernels(width: int, converts: int) -> bool:
+    """Load the kernels for elements of this many bytes, and the stages if a call needs one."""
+    parts = [family.part_of_width(width), *[family.STAGES] * converts]
+    return all(map(library.fetch, parts))
+
+
+def _half_flags() -> int:
+    """How stages convert a signalling NaN of float16: as this build of NumPy does."""
+    signalling = np.array([0x7D00], np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        is_quiet = signalling.astype(np.float32).view(np.uint32)[0] & 0x00400000
+    return stages.QUIET if is_quiet else 0
 
 
 def _traced(function: Any, *args: Any, out: Any = None) -> Any:
@@ -147,7 +157,7 @@ def _stats() -> Stats:
 
 
 where: Where = extension.make(
-    numpy_fallback, _load_kernels, library.fetch_missing_kernel, by_type, _traced
+    numpy_fallback, _load_kernels, library.fetch_missing_kernel, by_type, _traced, _half_flags()
 )
 _of_call = MethodType(Where.__call__, where)
 for _name, _value in (

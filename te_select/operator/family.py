@@ -8,7 +8,8 @@ the loops around them.
   the selection. An operand moves along both loops, is row-constant, or is one row. A single value
   is repeated to a row by the C half. Rows of 16-byte elements are runs.
 
-A *part* is the unit of building: the runs of one width, or one kernel of rows.
+A *part* is the unit of building: the runs of one width, one kernel of rows, or all stages
+(`te_select.operator.stages`).
 """
 
 import itertools
@@ -16,11 +17,13 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from te_select.operator.access import access_pattern
+from te_select.operator.stages import stages as all_stages
 from te_select.operator.workload import Workload
 
 # The exported function of a library of the family; its operands have any shapes.
 FUNCTION = "te_select_where"
 WIDTHS = (1, 2, 4, 8, 16)
+STAGES = "stages"  # the part that has no kernels
 ROW_WIDTHS = WIDTHS[:-1]
 _ROWS = 27  # three operands that each move in one of three ways
 _TYPICAL_BYTES = 1 << 16  # of out: all operands stay in the second-level cache, as in most programs
@@ -49,10 +52,17 @@ def parts() -> dict[str, dict[Workload, str]]:
     return runs | rows
 
 
-def held(workloads: Iterable[Workload]) -> list[str]:
-    """The names of the parts all of whose workloads are among these."""
+def part_names() -> list[str]:
+    """The names of all parts."""
+    return [*parts(), STAGES]
+
+
+def held(workloads: Iterable[Workload], stages: Iterable[str] = ()) -> list[str]:
+    """The names of the parts all of whose workloads, or stages by their names, are among these."""
     found = set(workloads)
-    return [name for name, members in parts().items() if found >= members.keys()]
+    names = [name for name, members in parts().items() if found >= members.keys()]
+    is_whole = set(stages) >= {stage.name for stage in all_stages()}
+    return [*names, *[STAGES] * is_whole]
 
 
 def members(workloads: Iterable[Workload]) -> dict[Workload, str]:
@@ -62,7 +72,8 @@ def members(workloads: Iterable[Workload]) -> dict[Workload, str]:
 
 def places(names: Iterable[str]) -> dict[Workload, str]:
     """The workloads of some parts, with their places."""
-    return {workload: place for name in names for workload, place in parts()[name].items()}
+    kernels = (parts()[name] for name in names if name != STAGES)
+    return {workload: place for part in kernels for workload, place in part.items()}
 
 
 def parts_of_width(width: int) -> list[str]:
@@ -83,6 +94,8 @@ def part_of_width(width: int) -> str:
 
 def in_words(part: str) -> str:
     """What a part is, for people."""
+    if part == STAGES:
+        return "conversions"
     width, _, row = part.removeprefix("w").partition("_")
     return f"kernels for {'short rows of ' if row else ''}{width}-byte elements"
 

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import tvm
 
 from te_select.backends import limits
 from te_select.backends.c_compiler import link_stub
-from te_select.backends.cpu import link, lowering, objects
+from te_select.backends.cpu import link, lowering, objects, stage_code
 from te_select.backends.cpu.target import CpuTarget
 from te_select.backends.scheduled import Scheduled, symbol
 from te_select.operator.access import access_pattern
+from te_select.operator.stages import Stage
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import scratch
 from te_select.runtime.artifact.fields import Component
@@ -32,6 +34,7 @@ def build(
     manifest: Manifest,
     path: Path,
     places: Mapping[Workload, str] | None = None,
+    stages: Sequence[Stage] = (),
     static: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
@@ -50,6 +53,8 @@ def build(
     places
         For kernels of the family that serves operands of any shapes: the place of each in its
         table. None if there are none.
+    stages
+        The stages of that family to build, too.
     static
         The ``.a`` or ``.o`` to write with the same code, or None.
     progress
@@ -75,10 +80,14 @@ def build(
             with limits.tvm_errors_as_ours(*(one.workload for one in of_level.values())):
                 # Lowest level first: every level has the same helpers of TVM, and the linker takes
                 # those that come first, so these must run on every CPU.
-                made += objects.write(of_level, level.tvm, folder / f"kernels{k}", told)
+                if of_level:
+                    made += objects.write(of_level, level.tvm, folder / f"kernels{k}", told)
+            if stages:
+                made.append(folder / f"stages{k}.o")
+                stage_code.write(stages, partial(link.stage_symbol, level=k), level.tvm, made[-1])
         entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
         levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
-        stub = link.stub_source(entries, levels, manifest.c_functions, places)
+        stub = link.stub_source(entries, levels, manifest.c_functions, places, stages)
         half = link.CPU if places is None else link.FAMILY
         link_stub(stub, made, half, manifest, path, target.triple, static)
 

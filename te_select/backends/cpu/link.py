@@ -10,6 +10,7 @@ from te_select.backends.stub import exported_functions, plain_function, shape_ta
 from te_select.levels import SHORT_ROW_BYTES
 from te_select.operator import family
 from te_select.operator.broadcast import MAX_RANK
+from te_select.operator.stages import BITS, NUMBERS, SOURCES, Stage
 from te_select.operator.workload import Workload
 from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu.decisions import Decisions
@@ -52,6 +53,12 @@ _SHARED_BY_FAMILY = {
     "TE_SELECT_WHERE_RANK": MAX_RANK,
     "TE_SELECT_WHERE_MISSING_KERNEL": family.MISSING_KERNEL,
     "sizeof(te_select_where_kernels) / sizeof(void*)": len(family.PLACES),
+    "TE_SELECT_KINDS": len(NUMBERS),
+    "TE_SELECT_KIND_INT8": NUMBERS.index("int8"),
+    "TE_SELECT_KIND_UINT8": NUMBERS.index("uint8"),
+    "TE_SELECT_KIND_FLOAT16": NUMBERS.index("float16"),
+    "TE_SELECT_KIND_COMPLEX64": NUMBERS.index("complex64"),
+    "TE_SELECT_KIND_BITS": SOURCES.index(BITS),
 }
 
 
@@ -111,6 +118,7 @@ def stub_source(
     levels: Sequence[Level],
     c_functions: Mapping[Workload, str] = MappingProxyType({}),
     places: Mapping[Workload, str] | None = None,
+    stages: Sequence[Stage] = (),
 ) -> str:
     """Write the C code that describes and exports kernels.
 
@@ -125,6 +133,8 @@ def stub_source(
     places
         For kernels of the family that serves operands of any shapes: the place of each in
         ``te_select_where_kernels``, such as ``"runs[2][7]"``. None if there are none.
+    stages
+        The stages of the family that have code, in a function `stage_symbol` of each level.
 
     Returns
     -------
@@ -138,17 +148,25 @@ def stub_source(
     )
     of_family, take_level = "", "NULL"
     if places is not None:
-        of_family = _family(entries, levels, places)
+        of_family = _family(entries, levels, places, stages)
         take_level = "te_select_where_take_level"
     head = f'#include <stddef.h>\n#include "host_cpu.h"\n{_asserted(_SHARED)}'
     library = _library(levels, take_level)
     return "".join([head, *map(_run, names), *kernels, of_family, library])
 
 
+def stage_symbol(stage: Stage, level: int) -> str:
+    """The raw function of a stage, by the number of its level."""
+    return f"te_select_stage_{stage.source}_to_{stage.target}_l{level}"
+
+
 def _family(
-    entries: Sequence[KernelEntry], levels: Sequence[Level], places: Mapping[Workload, str]
+    entries: Sequence[KernelEntry],
+    levels: Sequence[Level],
+    places: Mapping[Workload, str],
+    stages: Sequence[Stage],
 ) -> str:
-    """The function that puts the kernels of a family into the table of ``where_library.c``."""
+    """The function that puts the kernels of a family into the tables of ``where_library.c``."""
     functions, cases = [], []
     members = [(i, entry) for i, entry in enumerate(entries) if entry.workload in places]
     for k in range(len(levels)):
@@ -157,6 +175,9 @@ def _family(
             functions.append(_where_run(f"where_{i}_{k}", entry, k))
             place = f"&kernels->{places[entry.workload]}"
             filled.append(f"      te_select_put_kernel({place}, where_{i}_{k});")
+        for i, stage in enumerate(stages):
+            functions.append(_stage_run(f"stage_{i}_{k}", stage_symbol(stage, k)))
+            filled.append(f"      te_select_put_kernel(&stages->{stage.place}, stage_{i}_{k});")
         cases.append("\n".join([f"    case {k}:", *filled, "      break;"]))
     text = "\n".join(cases)
     return f"""
@@ -164,7 +185,10 @@ def _family(
 #include "where_plan.h"
 {_asserted(_SHARED_BY_FAMILY)}
 {"".join(functions)}
-void te_select_where_fill(te_select_where_kernels* kernels, int32_t level) {{
+void te_select_where_fill(te_select_where_kernels* kernels, te_select_where_stages* stages,
+                          int32_t level) {{
+  (void)kernels;
+  (void)stages;
   switch (level) {{
 {text}
   }}
@@ -182,6 +206,15 @@ def _where_run(name: str, entry: KernelEntry, level: int) -> str:
     return f"""
 static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
   return run_{len(entry.workload.dim_names)}({code}, data, sizes, flags, 0, 1);
+}}
+"""
+
+
+def _stage_run(name: str, symbol: str) -> str:
+    return f"""
+extern int32_t {symbol}(void* source, void* made, int64_t n, int64_t flags);
+static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
+  return {symbol}(data[0], data[1], sizes[0], flags);
 }}
 """
 

@@ -24,7 +24,7 @@ from te_select.schedules.cpu.statements import statements
 from te_select.schedules.leaf import ANNOTATION, leaves
 from te_select.schedules.seam import Condition
 
-_TO_LOOPS = (
+TO_LOOPS = (
     s_tir.transform.CanonicalizeLoop,
     s_tir.transform.LowerInitBlock,
     s_tir.transform.PlanAndUpdateBufferAllocationLocation,
@@ -79,7 +79,7 @@ def lower(
     if pattern.elements == 0:
         return _raw(func, tirx.Evaluate(0), symbol, dim_names, how)
     spans = [_checked_span(leaf, pattern) for leaf in leaves(func.body)]
-    mod = transform.Sequential([make() for make in _TO_LOOPS])(IRModule({"main": func}))
+    mod = transform.Sequential([make() for make in TO_LOOPS])(IRModule({"main": func}))
     flat = mod["main"]
     # Not in the callback below, because TVM turns an exception in a callback into a RuntimeError.
     marked = zip(leaves(flat.body), spans, strict=True)

@@ -51,5 +51,5 @@ def build(
         kept = cache.taken(name, lambda image: stored.from_bytes(image, key.WHOLE))
     if path is None and kept:
         return cache.folder() / name
-    built = kept or build_family(family.parts(), target, progress)
+    built = kept or build_family(family.part_names(), target, progress)
     return cache.write(name, built.image) if path is None else stored.write(built, path)

@@ -77,7 +77,7 @@ def fetch(part: str, *, may_raise: bool = True) -> bool:
     Parameters
     ----------
     part
-        Its name, see `te_select.operator.family.parts`.
+        Its name, see `te_select.operator.family.part_names`.
     may_raise
         Whether ``TE_SELECT_BUILD=error`` is obeyed.
 
@@ -176,7 +176,7 @@ def whole_file() -> Path:
         If it cannot be built, or cannot be kept in the cache.
     """
     name = key.entry(key.WHOLE)
-    parts = list(family.parts())
+    parts = family.part_names()
     with _lock:
         if _from_entry(name, parts) is not None:
             return cache.folder() / name
@@ -189,7 +189,7 @@ def whole_file() -> Path:
 
 def _held(manifest: Manifest) -> list[str]:
     """The parts that a library holds as a whole."""
-    return family.held(record.workload for record in manifest.kernels)
+    return family.held((record.workload for record in manifest.kernels), manifest.stages)
 
 
 def _load(image: bytes, manifest: Manifest, sha256: str) -> None:

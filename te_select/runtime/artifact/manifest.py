@@ -145,6 +145,8 @@ class Manifest:
         What it is made of and by.
     models
         The models that it was built for.
+    stages
+        The conversions that it does on the way, by `te_select.operator.stages.Stage.name`.
     """
 
     kernels: tuple[KernelRecord, ...]
@@ -153,6 +155,7 @@ class Manifest:
     nodes: tuple[NodeRecord, ...] = ()
     components: tuple[Component, ...] = ()
     models: tuple[ModelRecord, ...] = ()
+    stages: tuple[Line, ...] = ()
 
     @property
     def kind(self) -> kinds.Kind:
@@ -174,6 +177,7 @@ class Manifest:
             "target": dict(self.target),
             "versions": dict(self.versions),
             **{name: records for name, records in listed.items() if records},
+            **({"stages": list(self.stages)} if self.stages else {}),
         }
 
     def to_text(self, sha256: str) -> bytes:

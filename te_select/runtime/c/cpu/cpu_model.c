@@ -25,6 +25,7 @@ static void read_caches(te_select_machine* machine, uint32_t leaf) {
     int64_t partitions = (b >> 12 & 1023) + 1;
     int64_t line = (b & 4095) + 1;
     int64_t bytes = ways * partitions * line * ((int64_t)c + 1);
+    if (level == 1) machine->l1 = bytes;
     if (level == 2) machine->l2 = bytes;
     if (level == 3) {
       machine->l3 = bytes;

@@ -254,7 +254,8 @@ static void describe(te_select_machine* m) {
   FILE* file = fmemopen(m->text, sizeof(m->text), "w");
   if (!file) return;
   fprintf(file, "vendor = %s\nfamily = %d\nmodel = %d\n", m->vendor, m->family, m->model);
-  fprintf(file, "l2 = %lld\nl3 = %lld\n", (long long)m->l2, (long long)m->l3);
+  fprintf(file, "l1 = %lld\nl2 = %lld\n", (long long)m->l1, (long long)m->l2);
+  fprintf(file, "l3 = %lld\n", (long long)m->l3);
   fprintf(file, "threads_per_l3 = %d\nthreads = %d\n", m->threads_per_l3, m->max_threads);
   fprintf(file, "origin = %s\n", m->origin);
   for (int i = 0; i < FIELDS; ++i) {
@@ -273,6 +274,7 @@ static void describe(te_select_machine* m) {
 
 void te_select_take_profile(te_select_machine* m) {
   /* A hypervisor may hide caches, or show those of another machine. */
+  if (m->l1 < 8 * KB || m->l1 > MB) m->l1 = 32 * KB;
   if (m->l2 < 64 * KB || m->l2 > 256 * MB) m->l2 = MB;
   if (m->l3 < MB || m->l3 > 2048 * MB) m->l3 = 32 * MB;
   if (m->threads_per_l3 < 1) m->threads_per_l3 = 1;

@@ -19,7 +19,7 @@ enum { PATH_BYTES = 1 << 10, LINE_BYTES = 1 << 11, MOST_CACHES = 16 };
 
 typedef struct {
   unsigned long long midr; /* 0 if there is none */
-  int64_t l2, l3;          /* bytes */
+  int64_t l1, l2, l3;      /* bytes */
   te_select_cpus with_l3;  /* CPUs that share the L3 */
 } core;
 
@@ -90,6 +90,7 @@ static void read_core(int cpu, core* c) {
     int holds_data = te_select_read_line(line, sizeof(line), folder, "type") &&
                      strncmp(line, "Instruction", 11) != 0;
     if (!holds_data || !te_select_read_line(line, sizeof(line), folder, "size")) continue;
+    if (level == 1) c->l1 = parse_size(line);
     if (level == 2) c->l2 = parse_size(line);
     if (level != 3) continue;
     c->l3 = parse_size(line);
@@ -109,6 +110,7 @@ static void take_core(te_select_machine* machine, const core* c) {
     machine->family = (int32_t)(c->midr >> 16 & 0xf);
     machine->model = (int32_t)(c->midr >> 4 & 0xfff);
   }
+  machine->l1 = c->l1;
   machine->l2 = c->l2;
   machine->l3 = c->l3;
   machine->threads_per_l3 = CPU_COUNT_S(sizeof(c->with_l3), c->with_l3.set);

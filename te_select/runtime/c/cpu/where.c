@@ -25,6 +25,7 @@ enum {
 /* A block of the two innermost loops, and the loops around it. */
 typedef struct {
   const te_select_where_kernels* kernels;
+  const te_select_stage* stages;        /* of the inputs; NULL: nothing is converted */
   const te_select_pool_of_caller* pool; /* NULL: our own */
   te_select_nest around;
   te_select_block whole, piece; /* the two loops, and the part of them that is done at once */
@@ -54,6 +55,10 @@ static int64_t count_around(const walk* w) {
 
 /* ---- the plan ----------------------------------------------------------------------------------- */
 
+static int64_t item_of(const walk* w, int operand) {
+  return te_select_item_in_memory(w->stages, operand, w->around.width);
+}
+
 /* Takes the two innermost loops off the nest, as the block. */
 static void take_block(walk* w) {
   static const te_select_loop single = {1, {0, 0, 0, 0}};
@@ -61,7 +66,7 @@ static void take_block(walk* w) {
   te_select_loop row = nest->count ? nest->loops[--nest->count] : single;
   te_select_loop rows = nest->count ? nest->loops[nest->count - 1] : single;
   if (row.extent == 1) { /* a single element */
-    for (int i = 0; i < TE_SELECT_OPERANDS; ++i) row.stride[i] = te_select_item(i, nest->width);
+    for (int i = 0; i < TE_SELECT_OPERANDS; ++i) row.stride[i] = item_of(w, i);
   }
   te_select_block* block = &w->whole;
   block->m = rows.extent;
@@ -71,9 +76,38 @@ static void take_block(walk* w) {
   int is_short = block->m > 1 && block->n * nest->width < TE_SELECT_SHORT_ROW_BYTES;
   int follow = block->n * nest->width < TE_SELECT_JOINED_ROW_BYTES &&
                te_select_rows_number(block, nest->width) >= 0;
-  w->by_tiles = !te_select_is_smooth(block, nest->width) || (is_short && !follow);
+  w->by_tiles = w->stages || !te_select_is_smooth(block, nest->width) || (is_short && !follow);
   if (!w->by_tiles && block->n * nest->width >= WIDE_ROW_BYTES) block->m = 1;
   if (block->m > 1) --nest->count;
+}
+
+/* Bytes in the cache for each element of a block: what is read, made of it and written. */
+static int64_t bytes_per_element(const walk* w) {
+  te_select_block tile;
+  int64_t bytes = 0;
+  int made = te_select_shape_tile(w->stages, &w->whole, w->around.width, &tile);
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    if (!w->whole.col[i]) continue;
+    bytes += item_of(w, i) + (made >> i & 1) * te_select_item(i, w->around.width);
+  }
+  return bytes;
+}
+
+/* Whether along rows no operand has strides that leave gaps. */
+static int is_without_gaps(const walk* w) {
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
+    if (w->whole.col[i] && w->whole.col[i] != item_of(w, i)) return 0;
+  }
+  return 1;
+}
+
+/* Cuts the block into pieces whose operands, converted, stay in the first-level cache. */
+static void cut_for_stages(walk* w, int64_t cache) {
+  int64_t width = w->around.width, most = cache / bytes_per_element(w);
+  int64_t row = w->whole.m > 1 && !is_without_gaps(w) ? TE_SELECT_TILE_ROW_BYTES / width : most;
+  w->piece = w->whole;
+  if (w->whole.n > row) w->piece.n = row / LINE_BYTES * LINE_BYTES; /* whole lines of out */
+  w->piece.m = least(w->whole.m, most / w->piece.n);
 }
 
 /* Cuts the block into pieces: tiles fit into their buffers, and every thread has work. */
@@ -96,12 +130,14 @@ static void cut_block(walk* w, int64_t tasks) {
   }
 }
 
-static int64_t bytes_of(const te_select_nest* nest, int operand) {
-  int64_t bytes = te_select_item(operand, nest->width);
-  for (int32_t i = 0; i < nest->count; ++i) {
-    if (nest->loops[i].stride[operand]) bytes *= nest->loops[i].extent;
+/* Bytes in memory. */
+static int64_t bytes_of(const walk* w, int operand) {
+  int64_t bytes = item_of(w, operand);
+  for (int32_t i = 0; i < w->around.count; ++i) {
+    if (w->around.loops[i].stride[operand]) bytes *= w->around.loops[i].extent;
   }
-  return bytes;
+  int is_bits = te_select_is_staged(w->stages, operand) && w->stages[operand].bits;
+  return is_bits ? (bytes + 7) / 8 : bytes;
 }
 
 /* ---- rooms -------------------------------------------------------------------------------------- */
@@ -147,7 +183,10 @@ static room* take_room(const walk* w, int32_t task, int32_t tasks) {
 static int run_block(const walk* w, const te_select_block* block, char* const* data,
                      const room* r) {
   char* const* of = r ? r->of : NULL;
-  if (w->by_tiles) return te_select_run_tile(w->kernels, block, w->around.width, data, of);
+  if (w->by_tiles) {
+    int64_t flags = w->stages ? w->flags : 0;
+    return te_select_run_tile(w->kernels, w->stages, block, w->around.width, data, flags, of);
+  }
   return te_select_run_block(w->kernels, block, w->around.width, data, w->flags, of);
 }
 
@@ -220,9 +259,10 @@ static int32_t decide(walk* w, const te_select_machine* machine,
   char* const* data = w->around.data;
   te_select_knobs knobs = {TE_SELECT_BY_MACHINE, TE_SELECT_BY_MACHINE, TE_SELECT_BY_MACHINE,
                            TE_SELECT_BY_MACHINE,
-                           bytes[TE_SELECT_COND] * w->around.width == bytes[TE_SELECT_OUT]};
-  if (block->col[TE_SELECT_COND] != 1)
-    knobs.skip = 0; /* it has no runs of memory, or is one value */
+                           bytes[TE_SELECT_COND] * w->around.width ==
+                               bytes[TE_SELECT_OUT] * item_of(w, TE_SELECT_COND)};
+  if (block->col[TE_SELECT_COND] != 1 || te_select_is_staged(w->stages, TE_SELECT_COND))
+    knobs.skip = 0; /* it has no runs of booleans in memory, or is one value */
   const te_select_cond cond = {
       .data = data[TE_SELECT_COND],
       .run = block->n,
@@ -247,11 +287,20 @@ static int run_walk(walk* w, int32_t tasks) {
   return failed;
 }
 
+/* Finds the block that a kernel has when inputs are converted. Returns whether an operand is copied. */
+static int shape_staged(const walk* w, te_select_block* tile) {
+  int made = te_select_shape_tile(w->stages, &w->piece, w->around.width, tile);
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) made &= ~(te_select_is_staged(w->stages, i) << i);
+  return made != 0;
+}
+
 int32_t te_select_where_walk(const te_select_where_kernels* kernels,
                              const te_select_machine* machine, const te_select_where_call* call,
-                             const te_select_pool_of_caller* pool, te_select_where_plan* plan) {
+                             const te_select_stage* stages, const te_select_pool_of_caller* pool,
+                             te_select_where_plan* plan) {
   walk w; /* to set all of it to zero would take a tenth of a short call */
   w.kernels = kernels;
+  w.stages = stages;
   w.pool = pool;
   if (!te_select_make_nest(call, &w.around)) return TE_SELECT_WHERE_DONE;
   int width = __builtin_ctz((unsigned)w.around.width);
@@ -260,24 +309,28 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
     return TE_SELECT_WHERE_NO_KERNEL;
   }
   int64_t bytes[TE_SELECT_OPERANDS];
-  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) bytes[i] = bytes_of(&w.around, i);
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) bytes[i] = bytes_of(&w, i);
   take_block(&w);
   int32_t tasks = 1;
   w.threads = 1;
   w.flags = machine->decisions.backwards ? TE_SELECT_BACKWARDS : 0;
   /* Small calls spare themselves 10 ns of 250. */
   if (te_select_count_moved(bytes) >= machine->small_below) tasks = decide(&w, machine, bytes);
-  cut_block(&w, tasks);
+  if (stages) cut_for_stages(&w, 2 * machine->l1 / 3);
+  else cut_block(&w, tasks);
+  te_select_block of_kernel = w.whole;
+  int is_copied = stages ? shape_staged(&w, &of_kernel) : w.by_tiles;
   if (plan) {
     plan->threads = w.threads;
     plan->past_cache = (w.flags & TE_SELECT_STREAM) != 0;
-    plan->by_tiles = w.by_tiles;
+    plan->by_tiles = is_copied;
+    plan->block = stages ? (int32_t)(w.piece.m * w.piece.n) : 0;
   } else if (run_walk(&w, tasks)) {
     return TE_SELECT_WHERE_FAILED;
   }
-  if (w.by_tiles) return TE_SELECT_WHERE_DONE;
-  int number = te_select_rows_number(&w.whole, w.around.width);
-  if (number < 0) return TE_SELECT_RUNS * width + te_select_runs_number(&w.whole);
+  if (is_copied) return TE_SELECT_WHERE_DONE;
+  int number = te_select_rows_number(&of_kernel, w.around.width);
+  if (number < 0) return TE_SELECT_RUNS * width + te_select_runs_number(&of_kernel);
   int is_missing = !te_select_kernel_at(&kernels->rows[width][number]);
   number += TE_SELECT_WIDTHS * TE_SELECT_RUNS + TE_SELECT_ROWS * width;
   return is_missing ? number + TE_SELECT_WHERE_MISSING_KERNEL : number;

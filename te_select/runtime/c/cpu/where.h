@@ -5,7 +5,8 @@
 
 #include "where_call.h"
 
-enum { TE_SELECT_WHERE_VERSION = 5 };
+/* Of the structures below. Libraries of the oldest version that is taken convert nothing. */
+enum { TE_SELECT_WHERE_VERSION = 6, TE_SELECT_WHERE_OLDEST = 5 };
 enum { TE_SELECT_WIDTHS = 5, TE_SELECT_RUNS = 8, TE_SELECT_ROWS = 27 }; /* 1, 2, 4, 8, 16 bytes */
 
 /* A kernel: data of cond, then, else and out; sizes; flags. As te_select_run of host_cpu.h. */
@@ -24,6 +25,38 @@ typedef struct {
   te_select_where_run rows[TE_SELECT_WIDTHS][TE_SELECT_ROWS];
 } te_select_where_kernels;
 
+/* NumPy's types of numbers, in the order of operator/stages.py, and booleans that are stored as bits. */
+enum {
+  TE_SELECT_KIND_BOOL,
+  TE_SELECT_KIND_INT8,
+  TE_SELECT_KIND_UINT8 = 5,
+  TE_SELECT_KIND_FLOAT16 = 9,
+  TE_SELECT_KIND_COMPLEX64 = 12,
+  TE_SELECT_KINDS = 14,
+  TE_SELECT_KIND_BITS = TE_SELECT_KINDS,
+  TE_SELECT_AS_IS = -1 /* not converted: elements of out's type, or booleans in bytes */
+};
+
+/* Stages: loops that make elements of one kind of items of another. They have the type of a kernel;
+ * their data are the items and the elements. */
+typedef struct {
+  te_select_where_run of[TE_SELECT_KINDS + 1][TE_SELECT_KINDS];
+} te_select_where_stages;
+
+/* The inputs of a call that are converted on the way. */
+typedef struct {
+  int32_t kinds[TE_SELECT_INPUTS]; /* of their items */
+  int32_t out_kind;
+  int32_t flags;    /* of stages from float16 */
+  const char* bits; /* where the bits of cond begin; its address and strides count bits */
+} te_select_where_sources;
+
+/* Bytes of an item; of bits 1, as its addresses count bits. */
+static inline int32_t te_select_item_of_kind(int32_t kind) {
+  static const int8_t bytes[TE_SELECT_KINDS + 1] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 8, 16, 1};
+  return bytes[kind];
+}
+
 /* A place of the table: for a kernel, or NULL. Another thread may be putting one there. */
 static inline te_select_where_run te_select_kernel_at(const te_select_where_run* place) {
   return __atomic_load_n(place, __ATOMIC_ACQUIRE);
@@ -36,6 +69,7 @@ static inline void te_select_put_kernel(te_select_where_run* place, te_select_wh
 typedef struct {
   int32_t kernel; /* the result of the call, as where_call.h has it */
   int32_t threads, past_cache, by_tiles;
+  int32_t block; /* elements that are converted at a time; 0 if nothing is */
 } te_select_where_plan;
 
 /* A step of a chain. `moving` is the number of its kernel of runs. A side that does not move is one
@@ -66,6 +100,10 @@ typedef struct te_select_where_library {
   /* Gives `call` the kernels of another library, too. */
   void (*add)(const struct te_select_where_library* other);
   const te_select_where_kernels* kernels; /* of this library only */
+  /* As `call`, with inputs that are converted; and the stages of this library only. */
+  int32_t (*staged)(const te_select_where_call* call, const te_select_where_sources* sources,
+                    te_select_where_plan* plan);
+  const te_select_where_stages* stages;
 } te_select_where_library;
 
 /* The most bytes of an operand, or along an axis: products with strides stay an int64. */
@@ -93,8 +131,10 @@ int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[T
 int te_select_join_out(te_select_where_call* call, const te_select_view* out);
 
 /* Whether out may overlap an input or itself; the result must then be written elsewhere first. It
- * is no overlap if then or else is out itself: the same address and strides. */
-int te_select_where_overlaps(const te_select_where_call* call);
+ * is no overlap if then or else is out itself: the same address and strides, and items of the same
+ * size. `sources` is NULL if nothing is converted. */
+int te_select_where_overlaps(const te_select_where_call* call,
+                             const te_select_where_sources* sources);
 
 /* Whether a call that a stranger filled in makes sense: no operand lacks memory or is larger than any
  * memory, and out overlaps nothing. */

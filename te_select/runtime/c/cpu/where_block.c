@@ -175,25 +175,73 @@ static int must_be_copied(const te_select_block* block, int operand, int32_t wid
                                   : digit(block, operand, item) < 0;
 }
 
-int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_block* block,
-                       int32_t width, char* const* data, char* const* room) {
-  te_select_block tile = *block;
-  char* given[TE_SELECT_OPERANDS] = {data[TE_SELECT_COND], data[TE_SELECT_THEN],
-                                     data[TE_SELECT_ELSE], data[TE_SELECT_OUT]};
+int te_select_shape_tile(const te_select_stage* stages, const te_select_block* block,
+                         int32_t width, te_select_block* tile) {
+  int made = 0;
+  *tile = *block;
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
-    if (!must_be_copied(block, i, width)) continue;
+    if (!te_select_is_staged(stages, i) && !must_be_copied(block, i, width)) continue;
     int64_t item = te_select_item(i, width);
     int64_t m = block->row[i] || i == TE_SELECT_OUT ? block->m : 1;
     int64_t n = block->col[i] || i == TE_SELECT_OUT ? block->n : 1;
-    tile.row[i] = m > 1 ? n * item : 0;
-    tile.col[i] = n > 1 || block->n == 1 ? item : 0;
-    given[i] = room[i];
-    if (i != TE_SELECT_OUT) {
-      te_select_copy(given[i], n * item, item, data[i], block->row[i], block->col[i], m, n, item);
-    }
+    tile->row[i] = m > 1 ? n * item : 0;
+    tile->col[i] = n > 1 || block->n == 1 ? item : 0;
+    made |= 1 << i;
   }
-  int failed = te_select_run_block(kernels, &tile, width, given, 0, room);
-  if (!failed && given[TE_SELECT_OUT] != data[TE_SELECT_OUT]) {
+  return made;
+}
+
+static int make_operand(const te_select_stage* stages, const te_select_block* block, int operand,
+                        int32_t width, const char* from, char* to) {
+  int64_t item = te_select_item(operand, width);
+  int64_t m = block->row[operand] ? block->m : 1, n = block->col[operand] ? block->n : 1;
+  if (te_select_is_staged(stages, operand)) {
+    return te_select_make_block(&stages[operand], block, operand, from, m, n, to, item);
+  }
+  te_select_copy(to, n * item, item, from, block->row[operand], block->col[operand], m, n, item);
+  return 0;
+}
+
+/* The side that a tile does not read, because cond is one value; else -1. */
+static int unread_side(const te_select_block* tile, const char* cond) {
+  int64_t count = tile->m * tile->n;
+  int is_run = tile->col[TE_SELECT_COND] == 1 &&
+               (tile->m == 1 || tile->row[TE_SELECT_COND] == tile->n);
+  if (!is_run || memcmp(cond, cond + 1, (size_t)(count - 1)) != 0) return -1;
+  return *cond ? TE_SELECT_ELSE : TE_SELECT_THEN;
+}
+
+/* Lets cond be one value, and both sides the one that it selects. */
+static void read_other_side(te_select_block* tile, char** given, int unread) {
+  int read = TE_SELECT_THEN + TE_SELECT_ELSE - unread;
+  tile->row[TE_SELECT_COND] = tile->col[TE_SELECT_COND] = 0;
+  tile->row[unread] = tile->row[read];
+  tile->col[unread] = tile->col[read];
+  given[unread] = given[read];
+}
+
+static int converts_side(const te_select_stage* stages) {
+  return te_select_is_staged(stages, TE_SELECT_THEN) || te_select_is_staged(stages, TE_SELECT_ELSE);
+}
+
+int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_stage* stages,
+                       const te_select_block* block, int32_t width, char* const* data,
+                       int64_t flags, char* const* room) {
+  te_select_block tile;
+  char* given[TE_SELECT_OPERANDS];
+  int made = te_select_shape_tile(stages, block, width, &tile), unread = -1;
+  for (int i = 0; i < TE_SELECT_OPERANDS; ++i) given[i] = made >> i & 1 ? room[i] : data[i];
+  for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) {
+    if (made >> i & 1 && i != unread &&
+        make_operand(stages, block, i, width, data[i], given[i])) {
+      return -1;
+    }
+    if (i == TE_SELECT_COND && converts_side(stages)) unread = unread_side(&tile, given[i]);
+  }
+  if (unread >= 0) read_other_side(&tile, given, unread);
+  int in_place = given[TE_SELECT_OUT] == data[TE_SELECT_OUT];
+  int failed = te_select_run_block(kernels, &tile, width, given, in_place ? flags : 0, room);
+  if (!failed && !in_place) {
     te_select_copy(data[TE_SELECT_OUT], block->row[TE_SELECT_OUT], block->col[TE_SELECT_OUT],
                    given[TE_SELECT_OUT], tile.row[TE_SELECT_OUT], width, block->m, block->n, width);
   }

@@ -58,11 +58,17 @@ int te_select_join_out(te_select_where_call* call, const te_select_view* out) {
   return 1;
 }
 
+static int32_t kind_of(const te_select_where_sources* sources, int operand) {
+  return sources && operand < TE_SELECT_INPUTS ? sources->kinds[operand] : TE_SELECT_AS_IS;
+}
+
 /* The address of the first byte of an operand, and the address behind its last byte. */
-static void find_extent(const te_select_where_call* call, int operand, uintptr_t* first,
-                        uintptr_t* end) {
+static void find_extent(const te_select_where_call* call, const te_select_where_sources* sources,
+                        int operand, uintptr_t* first, uintptr_t* end) {
+  int32_t kind = kind_of(sources, operand);
+  int32_t as_is = operand == TE_SELECT_COND ? 1 : call->width;
   int64_t below = 0;
-  int64_t above = operand == TE_SELECT_COND ? 1 : call->width;
+  int64_t above = kind == TE_SELECT_AS_IS ? as_is : te_select_item_of_kind(kind);
   for (int32_t i = 0; i < call->ndim; ++i) {
     int64_t reach = call->strides[operand][i] * (call->shape[i] - 1);
     if (reach < 0) below += reach;
@@ -70,19 +76,32 @@ static void find_extent(const te_select_where_call* call, int operand, uintptr_t
   }
   *first = (uintptr_t)call->data[operand] + (uintptr_t)below;
   *end = (uintptr_t)call->data[operand] + (uintptr_t)above;
+  if (kind == TE_SELECT_KIND_BITS) {
+    *first = (uintptr_t)sources->bits + *first / 8;
+    *end = (uintptr_t)sources->bits + (*end + 7) / 8;
+  }
 }
 
-int te_select_where_overlaps(const te_select_where_call* call) {
+/* Whether an operand may be out itself: each of its items lies where its element is written. */
+static int is_as_wide(const te_select_where_call* call, const te_select_where_sources* sources,
+                      int operand) {
+  int32_t kind = kind_of(sources, operand);
+  if (kind == TE_SELECT_AS_IS) return operand != TE_SELECT_COND;
+  return kind != TE_SELECT_KIND_BITS && te_select_item_of_kind(kind) == call->width;
+}
+
+int te_select_where_overlaps(const te_select_where_call* call,
+                             const te_select_where_sources* sources) {
   uintptr_t first, end, from, to;
   uint64_t elements = 1;
   const int64_t* out = call->strides[TE_SELECT_OUT];
   for (int32_t i = 0; i < call->ndim; ++i) elements *= (uint64_t)call->shape[i];
   if (!elements) return 0;
-  find_extent(call, TE_SELECT_OUT, &first, &end);
+  find_extent(call, sources, TE_SELECT_OUT, &first, &end);
   for (int operand = 0; operand < TE_SELECT_OUT; ++operand) {
-    find_extent(call, operand, &from, &to);
+    find_extent(call, sources, operand, &from, &to);
     if (to <= first || end <= from) continue;
-    int same = operand != TE_SELECT_COND && call->data[operand] == call->data[TE_SELECT_OUT];
+    int same = is_as_wide(call, sources, operand) && call->data[operand] == call->data[TE_SELECT_OUT];
     for (int32_t i = 0; i < call->ndim && same; ++i) {
       same = call->shape[i] == 1 || call->strides[operand][i] == out[i];
     }
@@ -123,5 +142,5 @@ int te_select_where_is_sound(const te_select_where_call* call) {
   }
   for (int operand = 0; operand < TE_SELECT_OPERANDS; ++operand)
     if (!call->data[operand]) return 0;
-  return !te_select_where_overlaps(call);
+  return !te_select_where_overlaps(call, NULL);
 }

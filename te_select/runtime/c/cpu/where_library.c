@@ -1,12 +1,14 @@
 /* The exports of a library of the family: its kernels, and a function for tensors of any shapes. */
 #include "where_library.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "first_use.h"
 #include "where_plan.h"
 
 static te_select_where_kernels own, all;
+static te_select_where_stages own_stages, all_stages;
 
 static const char* refusal(void) {
   const te_select_findings* here = te_select_here();
@@ -17,11 +19,48 @@ static int32_t run_on(const te_select_where_call* call, const te_select_pool_of_
                       te_select_where_plan* plan) {
   const te_select_findings* here = te_select_here();
   if (here->refused) return TE_SELECT_WHERE_REFUSED;
-  return te_select_where_walk(&all, &here->machine, call, pool, plan);
+  return te_select_where_walk(&all, &here->machine, call, NULL, pool, plan);
 }
 
 static int32_t call_any(const te_select_where_call* call, te_select_where_plan* plan) {
   return run_on(call, NULL, plan);
+}
+
+/* Finds the stages of a call's inputs. Returns 0 if one is not there. */
+static int find_stages(const te_select_where_sources* sources,
+                       te_select_stage stages[TE_SELECT_INPUTS]) {
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
+    int32_t kind = sources->kinds[i];
+    stages[i] = (te_select_stage){0};
+    if (kind == TE_SELECT_AS_IS) continue;
+    int32_t target = i == TE_SELECT_COND ? TE_SELECT_KIND_BOOL : sources->out_kind;
+    stages[i].make = te_select_kernel_at(&all_stages.of[kind][target]);
+    stages[i].item = te_select_item_of_kind(kind);
+    stages[i].flags = sources->flags;
+    stages[i].bits = kind == TE_SELECT_KIND_BITS ? sources->bits : NULL;
+    if (!stages[i].make) return 0;
+  }
+  return 1;
+}
+
+static int32_t call_staged(const te_select_where_call* call,
+                           const te_select_where_sources* sources, te_select_where_plan* plan) {
+  const te_select_findings* here = te_select_here();
+  te_select_stage stages[TE_SELECT_INPUTS];
+  if (here->refused) return TE_SELECT_WHERE_REFUSED;
+  if (!find_stages(sources, stages)) return TE_SELECT_WHERE_NO_KERNEL;
+  char elements[TE_SELECT_INPUTS][16], *memory[TE_SELECT_INPUTS] = {NULL};
+  te_select_where_call made = *call;
+  int32_t result = TE_SELECT_WHERE_DONE;
+  for (int i = 0; i < TE_SELECT_INPUTS && result >= 0; ++i) {
+    int64_t most = here->machine.l2 / 2; /* it is read again and again */
+    if (te_select_make_once(&made, &stages[i], i, most, elements[i], &memory[i]))
+      result = TE_SELECT_WHERE_FAILED;
+  }
+  if (result >= 0)
+    result = te_select_where_walk(&all, &here->machine, &made, stages, NULL, plan);
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) free(memory[i]);
+  return result;
 }
 
 static int32_t run_chain(const te_select_where_chain* chain) {
@@ -58,6 +97,10 @@ static void add_kernels(const te_select_where_library* other) {
       add_one(&all.runs[w][i], &other->kernels->runs[w][i]);
     }
   }
+  for (int k = 0; k <= TE_SELECT_KINDS && other->version == TE_SELECT_WHERE_VERSION; ++k) {
+    for (int i = 0; i < TE_SELECT_KINDS; ++i)
+      add_one(&all_stages.of[k][i], &other->stages->of[k][i]);
+  }
 }
 
 static const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSION,
@@ -65,10 +108,12 @@ static const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSI
                                                 .chain = run_chain,
                                                 .refusal = refusal,
                                                 .add = add_kernels,
-                                                .kernels = &own};
+                                                .kernels = &own,
+                                                .staged = call_staged,
+                                                .stages = &own_stages};
 
 void te_select_where_take_level(int32_t level) {
-  te_select_where_fill(&own, level);
+  te_select_where_fill(&own, &own_stages, level);
   add_kernels(&library);
 }
 
@@ -186,7 +231,7 @@ TE_SELECT_EXPORT(te_select_where) {
   if (te_select_join(&call, views) < 0 || !te_select_join_out(&call, &views[TE_SELECT_OUT])) {
     return refuse_shapes(views);
   }
-  int is_unsound = te_select_where_overlaps(&call);
+  int is_unsound = te_select_where_overlaps(&call, NULL);
   int32_t outcome = is_unsound ? TE_SELECT_WHERE_UNSOUND : call_any(&call, NULL);
   if (outcome < TE_SELECT_WHERE_NO_KERNEL) {
     return te_select_fail(&where, -1, is_unsound ? "ValueError" : "RuntimeError", "%s",

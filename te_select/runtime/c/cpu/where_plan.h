@@ -31,6 +31,39 @@ static inline int64_t te_select_item(int operand, int32_t width) {
   return operand == TE_SELECT_COND ? 1 : width;
 }
 
+/* How an input is converted on the way. */
+typedef struct {
+  te_select_where_run make; /* NULL: it is not */
+  int32_t item;             /* bytes of an item in memory */
+  int32_t flags;
+  const char* bits; /* where booleans in bits begin, whose addresses count bits; else NULL */
+} te_select_stage;
+
+static inline int te_select_is_staged(const te_select_stage* stages, int operand) {
+  return stages && operand < TE_SELECT_INPUTS && stages[operand].make;
+}
+
+/* Bytes of an item of an operand in memory. `stages` is NULL if nothing is converted. */
+static inline int64_t te_select_item_in_memory(const te_select_stage* stages, int operand,
+                                               int32_t width) {
+  return te_select_is_staged(stages, operand) ? stages[operand].item
+                                              : te_select_item(operand, width);
+}
+
+/* Makes n elements of `width` bytes of items that are `stride` bytes apart. Nonzero means failure. */
+int te_select_make_run(const te_select_stage* stage, const char* from, int64_t stride, int64_t n,
+                       char* to, int64_t width);
+
+/* Makes m rows of n elements of an operand of a block, one after the other. */
+int te_select_make_block(const te_select_stage* stage, const te_select_block* block, int operand,
+                         const char* from, int64_t m, int64_t n, char* to, int64_t width);
+
+/* Makes all of an input that a call reads again and again, if it has no more than `most` bytes then:
+ * in `element` if it has one, else in memory that is to be freed. The call has it instead. Returns -1
+ * if there is no memory. */
+int te_select_make_once(te_select_where_call* call, te_select_stage* stage, int operand,
+                        int64_t most, char* element, char** memory);
+
 /* Makes the loops of a call: without axes of extent 1; with positive strides of out, the largest
  * first; neighbours are merged if the strides of every operand allow it. An element wider than all
  * kernels, or of a width between theirs, becomes a loop of its parts. Returns 0 if out is empty. */
@@ -56,14 +89,19 @@ int te_select_rows_number(const te_select_block* block, int32_t width);
 /* Whether a block is given to a kernel of rows that needs a row of an operand's single element. */
 int te_select_fills_rows(const te_select_block* block, int32_t width);
 
-/* Select a block. The first function needs a smooth block. The second one first copies the operands
- * that are not smooth; its block has at most TE_SELECT_TILE_BYTES of out. `room` is memory of this thread for
- * each operand: for a row if the first function fills one, for the whole block in the second.
- * Nonzero means failure. */
+/* Select a block. The first function needs a smooth block. The second one first converts inputs, and
+ * copies the operands that are not smooth. `room` is memory of this thread for each operand: for a row
+ * if the first function fills one, for the whole block in the second. Nonzero means failure. */
 int te_select_run_block(const te_select_where_kernels* kernels, const te_select_block* block,
                         int32_t width, char* const* data, int64_t flags, char* const* room);
-int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_block* block,
-                       int32_t width, char* const* data, char* const* room);
+int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_stage* stages,
+                       const te_select_block* block, int32_t width, char* const* data,
+                       int64_t flags, char* const* room);
+
+/* Finds out which operands of a tile are converted or copied, as a sum of 1 << operand, and the strides
+ * that it has then. */
+int te_select_shape_tile(const te_select_stage* stages, const te_select_block* block,
+                         int32_t width, te_select_block* tile);
 
 /* A caller's pool of threads, in the place of our own. */
 typedef struct {
@@ -78,10 +116,12 @@ int te_select_parallel_on(const te_select_pool_of_caller* pool, te_select_task t
                           int32_t tasks, int32_t threads);
 
 /* Selects with these kernels, on the threads of a caller's pool, or on our own if that is NULL; or
- * only sets `plan`, unless that is NULL. Returns one of the results in `where_call.h`. */
+ * only sets `plan`, unless that is NULL. `stages` are those of the inputs, or NULL. Returns one of the
+ * results in `where_call.h`. */
 int32_t te_select_where_walk(const te_select_where_kernels* kernels,
                              const te_select_machine* machine, const te_select_where_call* call,
-                             const te_select_pool_of_caller* pool, te_select_where_plan* plan);
+                             const te_select_stage* stages, const te_select_pool_of_caller* pool,
+                             te_select_where_plan* plan);
 
 /* The `chain` of te_select_where_library. */
 int32_t te_select_run_chain(const te_select_where_kernels* kernels,

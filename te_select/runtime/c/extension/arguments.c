@@ -8,7 +8,6 @@
 #include "where.h"
 
 enum { FIRST_OF_USERS = 256, FIRST_OF_NEW_TYPES = 2048, LARGEST_ELEMENT = 16 };
-enum { SMALL = 1 << 14 }; /* elements; larger arrays are converted in pieces, by Python */
 enum { EXACT_IN_HALF = 2048 };
 static const double HALF_MAX = 65504.0, HALF_MIN = 0x1p-14; /* of normal numbers */
 
@@ -42,12 +41,15 @@ static int moves_as_bits(const PyArray_Descr* type) {
   return number >= FIRST_OF_USERS && number < FIRST_OF_NEW_TYPES;
 }
 
-static PyObject *name_of_rule, *numpys_rule;
+static PyObject *name_of_rule, *numpys_rule, *result_type;
 
-int te_select_remember_numpys_rule(void) {
+int te_select_remember_numpys_rules(void) {
   name_of_rule = PyUnicode_InternFromString("__array_function__");
   if (name_of_rule) numpys_rule = PyObject_GetAttr((PyObject*)&PyArray_Type, name_of_rule);
-  return numpys_rule ? 0 : -1;
+  PyObject* numpy = PyImport_ImportModule("numpy");
+  if (numpy) result_type = PyObject_GetAttrString(numpy, "result_type");
+  Py_XDECREF(numpy);
+  return numpys_rule && result_type ? 0 : -1;
 }
 
 int te_select_has_own_rule(PyObject* value) {
@@ -80,18 +82,26 @@ static te_select_verdict take_array(PyObject* value, te_select_operand* found) {
   return TE_SELECT_TAKEN;
 }
 
-/* Converts a small array. Where NumPy is set to raise an error of a signalling NaN, Python does it:
- * numpy.where says nothing of these. */
-static te_select_verdict cast_array(te_select_operand* found, PyArray_Descr* type) {
-  Py_INCREF(type);
-  found->elements = (PyArrayObject*)PyArray_CastToType(found->array, type, 0);
-  if (found->elements) return TE_SELECT_TAKEN;
-  if (!PyErr_ExceptionMatches(PyExc_FloatingPointError)) return TE_SELECT_RAISED;
-  PyErr_Clear();
-  return TE_SELECT_FALLBACK_PROMOTION;
+/* The kind of a type of numbers, as where.h numbers them; else TE_SELECT_AS_IS. */
+static int32_t kind_of(const PyArray_Descr* type) {
+  int number = type->type_num;
+  int32_t log2 = __builtin_ctz((unsigned)PyDataType_ELSIZE(type) | 1U << 30);
+  if (!PyArray_ISNBO(type->byteorder)) return TE_SELECT_AS_IS;
+  if (number == NPY_BOOL) return TE_SELECT_KIND_BOOL;
+  if (number == NPY_LONGDOUBLE || number == NPY_CLONGDOUBLE) return TE_SELECT_AS_IS;
+  if (PyTypeNum_ISUNSIGNED(number)) return TE_SELECT_KIND_UINT8 + log2;
+  if (PyTypeNum_ISSIGNED(number)) return TE_SELECT_KIND_INT8 + log2;
+  if (PyTypeNum_ISFLOAT(number)) return TE_SELECT_KIND_FLOAT16 + log2 - 1;
+  return PyTypeNum_ISCOMPLEX(number) ? TE_SELECT_KIND_COMPLEX64 + log2 - 3 : TE_SELECT_AS_IS;
 }
 
-static te_select_verdict take_cond(PyObject* value, te_select_operand* found) {
+static void convert_on_the_way(te_select_operands* found, int operand, int32_t kind) {
+  found->sources.kinds[operand] = kind;
+  found->is_staged = 1;
+}
+
+static te_select_verdict take_cond(PyObject* value, te_select_operands* of_call) {
+  te_select_operand* found = &of_call->in[TE_SELECT_COND];
   if (te_select_is_number(value)) {
     int truth = PyObject_IsTrue(value);
     if (truth < 0) return TE_SELECT_RAISED;
@@ -101,17 +111,11 @@ static te_select_verdict take_cond(PyObject* value, te_select_operand* found) {
   }
   te_select_verdict taken = take_array(value, found);
   if (taken != TE_SELECT_TAKEN) return taken;
-  int type = PyArray_TYPE(found->array);
-  if (type == NPY_BOOL) {
-    found->elements = (PyArrayObject*)Py_NewRef((PyObject*)found->array);
-    return TE_SELECT_TAKEN;
-  }
-  if (!PyTypeNum_ISNUMBER(type)) return TE_SELECT_FALLBACK_ELEMENT_TYPE;
-  if (PyArray_SIZE(found->array) > SMALL) return TE_SELECT_FALLBACK_PROMOTION;
-  PyArray_Descr* boolean = PyArray_DescrFromType(NPY_BOOL);
-  taken = cast_array(found, boolean);
-  Py_DECREF(boolean);
-  return taken;
+  if (PyArray_TYPE(found->array) == NPY_BOOL) return TE_SELECT_TAKEN;
+  int32_t kind = kind_of(PyArray_DESCR(found->array));
+  if (kind == TE_SELECT_AS_IS) return TE_SELECT_FALLBACK_ELEMENT_TYPE;
+  convert_on_the_way(of_call, TE_SELECT_COND, kind);
+  return TE_SELECT_TAKEN;
 }
 
 static te_select_verdict take_side(PyObject* value, te_select_operand* found) {
@@ -220,20 +224,25 @@ static PyArray_Descr* of_arrays(PyArrayObject* x, PyArrayObject* y) {
   return PyArray_ResultType(2, arrays, 0, NULL);
 }
 
-static te_select_verdict convert(te_select_operand* found, PyArray_Descr* type) {
-  PyArray_Descr* own = PyArray_DESCR(found->array);
-  if (own == type || PyArray_EquivTypes(own, type)) {
-    found->elements = (PyArrayObject*)Py_NewRef((PyObject*)found->array);
-    return TE_SELECT_TAKEN;
-  }
+static te_select_verdict convert(te_select_operands* found, int operand) {
+  PyArrayObject* array = found->in[operand].array;
+  PyArray_Descr *own = PyArray_DESCR(array), *type = found->type;
+  if (own == type || PyArray_EquivTypes(own, type)) return TE_SELECT_TAKEN;
   if (!moves_as_bits(own)) return TE_SELECT_FALLBACK_ELEMENT_TYPE;
-  /* Bytes to text may fail, and NumPy converts what is selected only. */
-  if (PyTypeNum_ISFLEXIBLE(type->type_num) && own->type_num != type->type_num)
+  if (PyTypeNum_ISDATETIME(type->type_num) && PyArray_SIZE(array) == 1)
+    return TE_SELECT_FALLBACK_PROMOTION; /* Python converts it if nothing is lost */
+  int32_t kind = kind_of(own);
+  found->sources.out_kind = kind_of(type);
+  if (kind == TE_SELECT_AS_IS || found->sources.out_kind == TE_SELECT_AS_IS)
     return TE_SELECT_FALLBACK_ELEMENT_TYPE;
-  /* NumPy 2.4 crashes if it converts 600 dates of generic units to years. */
-  if (PyTypeNum_ISDATETIME(type->type_num)) return TE_SELECT_FALLBACK_PROMOTION;
-  if (PyArray_SIZE(found->array) > SMALL) return TE_SELECT_FALLBACK_PROMOTION;
-  return cast_array(found, type);
+  convert_on_the_way(found, operand, kind);
+  return TE_SELECT_TAKEN;
+}
+
+/* The type of a result whose number does not leave the type of the array as it is. */
+static PyArray_Descr* of_number(PyArrayObject* array, PyObject* number) {
+  PyObject* args[] = {(PyObject*)array, number};
+  return (PyArray_Descr*)PyObject_Vectorcall(result_type, args, 2, NULL);
 }
 
 static te_select_verdict find_type(te_select_operands* found) {
@@ -247,10 +256,15 @@ static te_select_verdict find_type(te_select_operands* found) {
   } else if (x->number && y->number) {
     found->type = of_numbers(x->number, y->number);
   } else {
-    PyArray_Descr* type = PyArray_DESCR(x->array ? x->array : y->array);
-    if (!keeps_type(x->array ? y->number : x->number, type->type_num))
-      return TE_SELECT_FALLBACK_PROMOTION;
-    found->type = (PyArray_Descr*)Py_NewRef((PyObject*)type);
+    PyArrayObject* array = x->array ? x->array : y->array;
+    PyObject* number = x->array ? y->number : x->number;
+    PyArray_Descr* type = PyArray_DESCR(array);
+    found->type = keeps_type(number, type->type_num) ? (PyArray_Descr*)Py_NewRef((PyObject*)type)
+                                                     : of_number(array, number);
+    if (!found->type) {
+      PyErr_Clear();
+      return TE_SELECT_FALLBACK_ELEMENT_TYPE;
+    }
   }
   return moves_as_bits(found->type) ? TE_SELECT_TAKEN : TE_SELECT_FALLBACK_ELEMENT_TYPE;
 }
@@ -286,19 +300,25 @@ static int may_be_taken(te_select_verdict taken) {
   return taken == TE_SELECT_TAKEN || taken == TE_SELECT_FALLBACK_PROMOTION;
 }
 
-te_select_verdict te_select_take(PyObject* const* args, te_select_operands* found) {
+te_select_verdict te_select_take(PyObject* const* args, const te_select_bits* bits,
+                                 te_select_operands* found) {
   memset(found, 0, sizeof(*found));
+  found->bits = bits;
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) found->sources.kinds[i] = TE_SELECT_AS_IS;
   te_select_verdict taken = take_side(args[TE_SELECT_THEN], &found->in[TE_SELECT_THEN]);
   if (may_be_taken(taken))
     taken = worse_of(taken, take_side(args[TE_SELECT_ELSE], &found->in[TE_SELECT_ELSE]));
   /* cond is last: of a type that NumPy would refuse, another library may say something else. */
-  if (may_be_taken(taken))
-    taken = worse_of(taken, take_cond(args[TE_SELECT_COND], &found->in[TE_SELECT_COND]));
+  if (bits) {
+    convert_on_the_way(found, TE_SELECT_COND, TE_SELECT_KIND_BITS);
+    found->sources.bits = bits->data;
+  } else if (may_be_taken(taken)) {
+    taken = worse_of(taken, take_cond(args[TE_SELECT_COND], found));
+  }
   if (may_be_taken(taken)) taken = worse_of(taken, find_type(found));
   for (int i = TE_SELECT_THEN; may_be_taken(taken) && found->type && i < TE_SELECT_INPUTS; ++i) {
     te_select_operand* each = &found->in[i];
-    taken =
-        worse_of(taken, each->array ? convert(each, found->type) : to_element(each, found->type));
+    taken = worse_of(taken, each->array ? convert(found, i) : to_element(each, found->type));
   }
   return taken;
 }
@@ -306,7 +326,6 @@ te_select_verdict te_select_take(PyObject* const* args, te_select_operands* foun
 void te_select_release(te_select_operands* found) {
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     Py_XDECREF(found->in[i].array);
-    Py_XDECREF(found->in[i].elements);
   }
   Py_XDECREF(found->type);
 }

@@ -2,22 +2,30 @@
 #pragma once
 
 #include "numpy_api.h"
-#include "operand_order.h"
+#include "where.h"
 
 /* Elements from which on the interpreter's lock is given away, which costs 50 ns. */
 enum { TE_SELECT_KEEP_LOCK = 1 << 13 };
 
 /* An argument: an array, or a Python number whose type yields to that of an array. */
 typedef struct {
-  PyArrayObject* array;    /* owned, or NULL; as the caller has it, for the layout of the result */
-  PyArrayObject* elements; /* owned, or NULL: the array with elements of the result's type */
-  PyObject* number;        /* borrowed, or NULL */
-  char element[16];        /* the number as an element of the result */
+  PyArrayObject* array; /* owned, or NULL */
+  PyObject* number;     /* borrowed, or NULL */
+  char element[16];     /* the number as an element of the result */
 } te_select_operand;
+
+/* Booleans that are stored as bits: `count` of them, from a bit of `data` on. */
+typedef struct {
+  const char* data;
+  int64_t first, count;
+} te_select_bits;
 
 typedef struct {
   te_select_operand in[TE_SELECT_INPUTS];
-  PyArray_Descr* type; /* owned; of the result */
+  PyArray_Descr* type;        /* owned; of the result */
+  const te_select_bits* bits; /* of cond, in the place of an array or number; or NULL */
+  te_select_where_sources sources;
+  int32_t is_staged; /* whether one of the sources is converted */
 } te_select_operands;
 
 /* Why a call is left to numpy.where; an index of `reasons`, or a failure. */
@@ -38,8 +46,10 @@ typedef enum {
 
 extern const char* const te_select_reasons[TE_SELECT_REASONS];
 
-/* Finds out what the arguments are. Whatever it returns, `release` must follow. */
-te_select_verdict te_select_take(PyObject* const* args, te_select_operands* found);
+/* Finds out what the arguments are; cond is `bits`, unless that is NULL. Whatever it returns,
+ * `release` must follow. */
+te_select_verdict te_select_take(PyObject* const* args, const te_select_bits* bits,
+                                 te_select_operands* found);
 void te_select_release(te_select_operands* found);
 
 /* Whether a value is a number of Python, whose type yields to that of an array. */
@@ -47,8 +57,9 @@ static inline int te_select_is_number(PyObject* value) {
   return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyComplex_CheckExact(value);
 }
 
-/* Remembers NumPy's own `__array_function__`; -1, with an error of Python, if that fails. */
-int te_select_remember_numpys_rule(void);
+/* Remembers NumPy's own `__array_function__` and result_type; -1, with an error of Python, if that
+ * fails. */
+int te_select_remember_numpys_rules(void);
 
 /* Whether the type of an object has an `__array_function__` of its own, which NumPy then calls. */
 int te_select_has_own_rule(PyObject* value);

@@ -13,6 +13,7 @@ static const te_select_where_library* library; /* the first one; set once, by an
 static PyObject *numpy_fallback, *load_kernels, *numpy_where;
 /* A dict: for tensors of a type, a function for common calls, which is never removed. */
 static PyObject* by_type;
+static int32_t half_flags;                /* of stages from float16 */
 static long long left[TE_SELECT_REASONS]; /* calls of numpy.where from here */
 
 /* ---- shapes ------------------------------------------------------------------------------------- */
@@ -37,12 +38,7 @@ static PyArrayObject* new_result(const te_select_operands* found, te_select_wher
   for (int i = 0; i < TE_SELECT_INPUTS; ++i)
     in_c_order &= !found->in[i].array || PyArray_IS_C_CONTIGUOUS(found->in[i].array);
   if (!in_c_order) {
-    te_select_where_call as_given; /* what was converted has other strides */
-    te_select_view views[TE_SELECT_INPUTS];
-    as_given.width = call->width;
-    for (int i = 0; i < TE_SELECT_INPUTS; ++i) views[i] = view_of(found->in[i].array);
-    te_select_join(&as_given, views);
-    te_select_keep_order(call, as_given.strides);
+    te_select_keep_order(call, call->strides);
     strides = (npy_intp*)call->strides[TE_SELECT_INPUTS];
   }
   Py_INCREF(found->type);
@@ -60,7 +56,8 @@ static te_select_verdict take_out(PyObject* out, const te_select_operands* found
   if (PyArray_DESCR(array) != found->type && !PyArray_EquivTypes(PyArray_DESCR(array), found->type))
     return TE_SELECT_FALLBACK_OUT;
   if (!PyArray_ISWRITEABLE(array) || !set_out(call, array)) return TE_SELECT_FALLBACK_OUT;
-  return te_select_where_overlaps(call) ? TE_SELECT_FALLBACK_OUT : TE_SELECT_TAKEN;
+  const te_select_where_sources* sources = found->is_staged ? &found->sources : NULL;
+  return te_select_where_overlaps(call, sources) ? TE_SELECT_FALLBACK_OUT : TE_SELECT_TAKEN;
 }
 
 /* ---- the call ----------------------------------------------------------------------------------- */
@@ -69,26 +66,34 @@ const te_select_where_library* te_select_library(void) {
   return __atomic_load_n(&library, __ATOMIC_ACQUIRE);
 }
 
-static int32_t run(const te_select_where_call* call, int64_t elements, te_select_where_plan* plan) {
+static int32_t run_by(const te_select_where_library* first, const te_select_where_call* call,
+                      const te_select_where_sources* sources, te_select_where_plan* plan) {
+  return sources ? first->staged(call, sources, plan) : first->call(call, plan);
+}
+
+static int32_t run(const te_select_where_call* call, const te_select_where_sources* sources,
+                   int64_t elements, te_select_where_plan* plan) {
   const te_select_where_library* first = te_select_library();
-  if (!first) return TE_SELECT_WHERE_NO_KERNEL;
-  if (plan || elements < TE_SELECT_KEEP_LOCK) return first->call(call, plan);
+  if (!first || (sources && first->version != TE_SELECT_WHERE_VERSION))
+    return TE_SELECT_WHERE_NO_KERNEL;
+  if (plan || elements < TE_SELECT_KEEP_LOCK) return run_by(first, call, sources, plan);
   int32_t outcome;
   Py_BEGIN_ALLOW_THREADS;
-  outcome = first->call(call, NULL);
+  outcome = run_by(first, call, sources, NULL);
   Py_END_ALLOW_THREADS;
   return outcome;
 }
 
-static te_select_verdict select_into(const te_select_where_call* call, int64_t elements,
+static te_select_verdict select_into(const te_select_where_call* call,
+                                     const te_select_where_sources* sources, int64_t elements,
                                      te_select_where_plan* plan) {
-  int32_t outcome = run(call, elements, plan);
+  int32_t outcome = run(call, sources, elements, plan);
   if (outcome == TE_SELECT_WHERE_NO_KERNEL) {
-    PyObject* found = PyObject_CallFunction(load_kernels, "i", call->width);
+    PyObject* found = PyObject_CallFunction(load_kernels, "ii", call->width, sources != NULL);
     if (!found) return TE_SELECT_RAISED;
     int is_there = PyObject_IsTrue(found);
     Py_DECREF(found);
-    if (is_there > 0) outcome = run(call, elements, plan);
+    if (is_there > 0) outcome = run(call, sources, elements, plan);
   }
   if (outcome < 0) return TE_SELECT_FALLBACK_NO_KERNEL;
   if (plan) {
@@ -106,8 +111,13 @@ static te_select_verdict select_operands(te_select_operands* found, PyObject* ou
   call.width = (int32_t)PyDataType_ELSIZE(found->type);
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     te_select_operand* in = &found->in[i];
-    views[i] = view_of(in->elements);
-    call.data[i] = in->elements ? PyArray_BYTES(in->elements) : in->element;
+    views[i] = view_of(in->array);
+    call.data[i] = in->array ? PyArray_BYTES(in->array) : in->element;
+  }
+  if (found->bits) {
+    static const int64_t one_bit = 1;
+    views[TE_SELECT_COND] = (te_select_view){1, &found->bits->count, &one_bit};
+    call.data[TE_SELECT_COND] = (char*)(uintptr_t)found->bits->first;
   }
   int64_t elements = te_select_join(&call, views);
   if (elements <= 0) return TE_SELECT_FALLBACK_SHAPE;
@@ -119,7 +129,8 @@ static te_select_verdict select_operands(te_select_operands* found, PyObject* ou
     *result = (PyObject*)new_result(found, &call);
     if (!*result) return TE_SELECT_RAISED;
   }
-  return select_into(&call, elements, plan);
+  found->sources.flags = half_flags;
+  return select_into(&call, found->is_staged ? &found->sources : NULL, elements, plan);
 }
 
 static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names);
@@ -194,7 +205,7 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
        (named == 1 && !PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out")))) {
     if (named && args[TE_SELECT_INPUTS] != Py_None) out = args[TE_SELECT_INPUTS];
     te_select_operands taken;
-    found = te_select_take(args, &taken);
+    found = te_select_take(args, NULL, &taken);
     if (found == TE_SELECT_TAKEN) found = select_operands(&taken, out, &result, NULL);
     te_select_release(&taken);
     if (found == TE_SELECT_TAKEN) return result;
@@ -212,9 +223,10 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
 /* ---- the module --------------------------------------------------------------------------------- */
 
 static PyObject* make(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize_t count) {
-  if (count != 5 || !PyDict_Check(args[3])) {
-    return PyErr_Format(PyExc_TypeError, "expected the functions of call.py, and a dict");
+  if (count != 6 || !PyDict_Check(args[3]) || !PyLong_Check(args[5])) {
+    return PyErr_Format(PyExc_TypeError, "expected the functions of call.py, a dict and flags");
   }
+  half_flags = (int32_t)PyLong_AsLong(args[5]);
   Py_XSETREF(numpy_fallback, Py_NewRef(args[0]));
   Py_XSETREF(load_kernels, Py_NewRef(args[1]));
   te_select_fetch_missing_kernel_by(args[2]);
@@ -225,10 +237,12 @@ static PyObject* make(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize
 static PyObject* install(PyObject* Py_UNUSED(self), PyObject* address) {
   const te_select_where_library* given = PyLong_AsVoidPtr(address);
   if (PyErr_Occurred()) return NULL;
-  if (given->version != TE_SELECT_WHERE_VERSION) {
+  if (given->version < TE_SELECT_WHERE_OLDEST || given->version > TE_SELECT_WHERE_VERSION) {
     return PyErr_Format(PyExc_ValueError,
-                        "the kernels of where() have version %lld; expected %d: build them again",
-                        (long long)given->version, TE_SELECT_WHERE_VERSION);
+                        "the kernels of where() have version %lld; expected %d to %d: build them "
+                        "again",
+                        (long long)given->version, TE_SELECT_WHERE_OLDEST,
+                        TE_SELECT_WHERE_VERSION);
   }
   const char* refusal = given->refusal();
   if (refusal) return PyErr_Format(PyExc_ValueError, "%s", refusal);
@@ -257,13 +271,41 @@ static PyObject* plan(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize
   PyObject *out = args[TE_SELECT_OUT] == Py_None ? NULL : args[TE_SELECT_OUT], *result = NULL;
   te_select_where_plan made = {0};
   te_select_operands taken;
-  te_select_verdict found = te_select_take(args, &taken);
+  te_select_verdict found = te_select_take(args, NULL, &taken);
   if (found == TE_SELECT_TAKEN) found = select_operands(&taken, out, &result, &made);
   te_select_release(&taken);
   Py_XDECREF(result);
   if (found == TE_SELECT_RAISED) return NULL;
-  return Py_BuildValue("siiii", te_select_reasons[found], made.kernel, made.threads,
-                       made.past_cache, made.by_tiles);
+  const int32_t* kinds = taken.sources.kinds;
+  return Py_BuildValue("siiii(iii)i", te_select_reasons[found], made.kernel, made.threads,
+                       made.past_cache, made.by_tiles, kinds[TE_SELECT_COND],
+                       kinds[TE_SELECT_THEN], kinds[TE_SELECT_ELSE], made.block);
+}
+
+/* Selects by booleans in bits: a buffer, the first of its bits and their number, x, y, and out or
+ * None. NotImplemented if kernels do not do it. */
+static PyObject* by_bits(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize_t count) {
+  Py_buffer buffer;
+  if (count != 6)
+    return PyErr_Format(PyExc_TypeError, "expected a buffer, its first bit, a count, x, y and out");
+  long long first = PyLong_AsLongLong(args[1]), bits = PyLong_AsLongLong(args[2]);
+  if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &buffer, PyBUF_SIMPLE)) return NULL;
+  PyObject* result = NULL;
+  te_select_operands taken;
+  te_select_verdict found = TE_SELECT_FALLBACK_SHAPE;
+  if (first >= 0 && bits >= 0 && bits <= 8 * (long long)buffer.len - first) {
+    const te_select_bits held = {buffer.buf, first, bits};
+    PyObject* const given[] = {NULL, args[3], args[4]};
+    PyObject* out = args[5] == Py_None ? NULL : args[5];
+    found = te_select_take(given, &held, &taken);
+    if (found == TE_SELECT_TAKEN) found = select_operands(&taken, out, &result, NULL);
+    te_select_release(&taken);
+  }
+  PyBuffer_Release(&buffer);
+  if (found == TE_SELECT_TAKEN) return result;
+  Py_CLEAR(result);
+  if (found == TE_SELECT_RAISED) return NULL;
+  Py_RETURN_NOTIMPLEMENTED;
 }
 
 static PyObject* cpu_has(PyObject* Py_UNUSED(self), PyObject* feature) {
@@ -280,7 +322,9 @@ static PyMethodDef methods[] = {
     {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
     {"plan", (PyCFunction)(void (*)(void))plan, METH_FASTCALL,
      "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, "
-     "tiles."},
+     "tiles, the kinds that are converted, in blocks of so many elements."},
+    {"by_bits", (PyCFunction)(void (*)(void))by_bits, METH_FASTCALL,
+     "Select by a buffer of bits, the first bit and their count, x, y, and out or None."},
     {"chain", (PyCFunction)(void (*)(void))te_select_chain, METH_FASTCALL,
      "Select by pairs of cond and choice, a default and out, all contiguous; false if not done."},
     {"sample_by", te_select_sample_by, METH_O, "Let a function time one of some 64 calls."},
@@ -307,7 +351,7 @@ static int fill_module(PyObject* made) {
     return -1;
   }
   import_array1(-1);
-  if (te_select_remember_numpys_rule()) return -1;
+  if (te_select_remember_numpys_rules()) return -1;
   PyObject* numpy = PyImport_ImportModule("numpy");
   if (!numpy) return -1;
   Py_XSETREF(numpy_where, PyObject_GetAttrString(numpy, "where"));
