@@ -59,7 +59,9 @@ def build_family(
     with scratch.folder(room) as folder:
         path = folder / "where.so"
         chosen = [schedule_member(each, level) for each in places for level in resolved.levels]
-        build_scheduled(chosen, path, resolved, c_functions=(), progress=progress, **options)
+        build_scheduled(
+            chosen, path, resolved, c_functions=(), stages=wanted, places=places, progress=progress
+        )
         return stored.read(path)
 
 

@@ -1,9 +1,9 @@
-"""Booleans that pyarrow, polars and pandas store as bits, as arrays of NumPy.
+"""Recognizes booleans that pyarrow, polars and pandas store as bits, which kernels read as they are.
 
 Their own ways to NumPy go value by value, which takes 10x the time of the Select itself.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,21 +12,43 @@ from te_select.errors import asked, suppress
 Array = np.ndarray[Any, Any]
 
 
+class Bits(NamedTuple):
+    """Booleans that are stored as bits, the lowest of a byte first.
+
+    Parameters
+    ----------
+    buffer
+        The bytes.
+    first, length
+        The place of the first boolean, and how many there are.
+    """
+
+    buffer: Any
+    first: int
+    length: int
+
+    def unpacked(self) -> Array:
+        """An array of booleans."""
+        held = np.frombuffer(self.buffer, np.uint8)
+        held = held[self.first // 8 : (self.first + self.length + 7) // 8]
+        bits = np.unpackbits(held, bitorder="little").view(np.bool_)
+        return bits[self.first % 8 :][: self.length]
+
+
 def without_bits(mask: Any) -> Any:
     """A mask that is stored as bits as an array; any other one as it is."""
-    found = None if type(mask) is np.ndarray else unpacked(mask)
-    return mask if found is None else found
+    found = None if type(mask) is np.ndarray else find(mask)
+    return mask if found is None else found.unpacked()
 
 
-def unpacked(value: Any) -> Array | None:
-    """Booleans stored as bits, of which none is missing, as an array; else None."""
+def find(value: Any) -> Bits | None:
+    """The bits of a mask of which no value is missing; None if it is not stored as bits."""
     arrow = _in_arrow(value)
-    if type(arrow).__name__ not in ("ChunkedArray", "BooleanArray"):
+    if type(arrow).__name__ == "ChunkedArray":
+        arrow = arrow.chunk(0) if arrow.num_chunks == 1 else arrow.combine_chunks()
+    if type(arrow).__name__ != "BooleanArray" or not len(arrow) or arrow.null_count:
         return None
-    if not len(arrow) or arrow.null_count or str(arrow.type) != "bool":
-        return None
-    found = [_unpacked(chunk) for chunk in getattr(arrow, "chunks", [arrow]) if len(chunk)]
-    return found[0] if len(found) == 1 else np.concatenate(found)
+    return Bits(arrow.buffers()[1], arrow.offset, len(arrow))
 
 
 def _in_arrow(value: Any) -> Any:
@@ -42,11 +64,3 @@ def _in_arrow(value: Any) -> Any:
         if type(held).__name__ == "ArrowExtensionArray":
             return held.__arrow_array__()
     return None
-
-
-def _unpacked(array: Any) -> Array:
-    """The bits of an array of pyarrow, from its offset on."""
-    first = array.offset
-    count = len(array)
-    held = np.frombuffer(array.buffers()[1], np.uint8)[first // 8 : (first + count + 7) // 8]
-    return np.unpackbits(held, bitorder="little").view(np.bool_)[first % 8 :][:count]

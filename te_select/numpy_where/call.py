@@ -15,7 +15,7 @@ from numpy import where as numpy_where  # which a program may replace by ours
 from te_select.errors import not_installed
 from te_select.numpy_where.explain import Explanation, explain
 from te_select.numpy_where.kernels import library
-from te_select.numpy_where.numpy_rules import left, numpy_fallback, pieces
+from te_select.numpy_where.numpy_rules import left, numpy_fallback
 from te_select.numpy_where.tensor_libraries import by_type, check_out
 from te_select.operator import family, stages
 from te_select.runtime.call import capture
@@ -150,7 +150,6 @@ def _traced_arrays(*args: Any, out: Any) -> Any:
 def _stats() -> Stats:
     """How the calls of this process were served; see `Stats`."""
     calls, elements, large, reasons, by_kernel = extension.counts()
-    calls, large = calls - pieces["calls"], large - pieces["large_calls"]
     kernels = family.by_name(memoryview(by_kernel).cast("q"))
     counted = {library.reason(name): count for name, count in (left + Counter(reasons)).items()}
     return Stats(calls, elements, large, counted, kernels)

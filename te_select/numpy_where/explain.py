@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from te_select.errors import caught
-from te_select.numpy_where import numpy_rules, tensor_libraries
+from te_select.numpy_where import bits, numpy_rules, tensor_libraries
 from te_select.numpy_where.kernels import library
+from te_select.numpy_where.numpy_rules import Plan
 from te_select.operator import family
 from te_select.operator.broadcast import count_of
+from te_select.operator.stages import AS_IS, SOURCES
 from te_select.runtime.call.extension import extension
 
 
@@ -65,20 +67,27 @@ def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
     TypeError, ValueError
         If the call would refuse out.
     """
-    reason, number, threads, past_cache, by_tiles = extension.plan(cond, x, y, out)
-    decided_later = reason in ("none", "kind of operand", "promotion")
-    if reason == "out" or not (decided_later or out is None):
+    plan = Plan(*extension.plan(cond, x, y, out))
+    is_decided_later = plan.left in ("none", "kind of operand", "promotion")
+    if plan.left == "out" or not (is_decided_later or out is None):
         return _with(_checked(out, cond, x, y), "then copied to out")
-    if reason == "kind of operand":
+    if plan.left == "kind of operand":
         return _of_objects(cond, x, y, out)
-    if reason == "promotion":
-        return _of_two_types(out, cond, x, y)
-    if reason != "none":
-        return Explanation(left=library.reason(reason))
-    missing, number = divmod(number, family.MISSING_KERNEL)
-    kernel = "tiles" if by_tiles else family.names()[number] or "fill"
-    found = Explanation(kernel, threads, bool(past_cache))
-    return _with(found, "row by row until that kernel is built") if missing else found
+    if plan.left == "promotion":
+        return _of_two_units(out, cond, x, y)
+    return _served(plan) if plan.left == "none" else Explanation(left=library.reason(plan.left))
+
+
+def _served(plan: Plan) -> Explanation:
+    """A call that kernels do."""
+    is_missing, number = divmod(plan.kernel, family.MISSING_KERNEL)
+    kernel = "tiles" if plan.by_tiles else family.names()[number] or "fill"
+    found = Explanation(kernel, plan.threads, bool(plan.past_cache))
+    for name, kind in zip(("cond", "x", "y"), plan.kinds, strict=True):
+        if kind != AS_IS:
+            where = f"in blocks of {plan.block} elements"
+            found = _with(found, f"{name} is converted from {SOURCES[kind]} {where}")
+    return _with(found, "row by row until that kernel is built") if is_missing else found
 
 
 def _with(found: Explanation, step: str) -> Explanation:
@@ -107,25 +116,20 @@ def _of_objects(*given: Any) -> Explanation:
         numpy_rules.check_array(out)
     if any(map(tensor_libraries.has_own_rule, inputs)):
         return Explanation(left="kind of operand")
+    mask = bits.find(inputs[0])
+    if mask is not None:
+        plan = Plan(*extension.plan(*mask, *inputs[1:], out))
+        if plan.left == "none":
+            return _served(plan)
+        inputs[0] = mask.unpacked()
     cond, x, y = numpy_rules.as_sides(*inputs)
     return _with(explain(cond, x, y, out), "arrays are made of the operands")
 
 
-def _of_two_types(out: Any, cond: Any, *sides: Any) -> Explanation:
-    """A call whose operands are converted."""
+def _of_two_units(out: Any, cond: Any, *sides: Any) -> Explanation:
+    """A call with dates of two units."""
     given = numpy_rules.as_sides(*sides)
-    x, y, dtype = numpy_rules.converted(*given)
-    if dtype is not None and (x is not given[0] or y is not given[1]):
+    x, y = numpy_rules.converted(*given)
+    if x is not None and (x is not given[0] or y is not given[1]):
         return _with(explain(cond, x, y, out), "a single value is converted")
-    if out is not None:
-        how = _checked(out, cond, *sides)
-        is_written = dtype is not None and numpy_rules.takes(out, [np.asarray(cond), x, y])
-        return how if is_written else _with(how, "then copied to out")
-    if dtype is None:
-        return Explanation(left="promotion")
-    most = numpy_rules.PIECE // dtype.itemsize
-    size = min(np.broadcast(cond, x, y).size, most)
-    kinds = zip((cond, x, y), (bool, dtype, dtype), strict=True)
-    cond, x, y = (np.empty(size if np.size(each) > 1 else 1, kind) for each, kind in kinds)
-    how = explain(cond, x, y, np.empty(size, dtype))
-    return _with(how, f"converted in pieces of {most} elements")
+    return Explanation(left="promotion") if out is None else _checked(out, cond, *sides)

@@ -15,14 +15,15 @@ from numpy import select as numpy_select
 from te_select.errors import caught
 from te_select.numpy_where.bits import without_bits
 from te_select.numpy_where.call import where
-from te_select.numpy_where.numpy_rules import Array, as_sides, check_array, takes
+from te_select.numpy_where.numpy_rules import Array, Plan, as_sides, check_array, takes
 from te_select.numpy_where.shapes import joined
 from te_select.numpy_where.tensor_libraries import check_out, has_own_rule
+from te_select.operator.stages import NUMBERS, SIGNALLING
 from te_select.runtime.call.extension import extension
 
 BLOCK = 1 << 18  # bytes of the result for each thread; half and twice as many are as fast
 _EXACT = 1 << 53  # NumPy makes a float of an int before it makes a shorter one of that
-_NUMBERS = "biufc"
+_KINDS = "biufc"
 _BOOL = np.dtype(bool)
 
 
@@ -102,20 +103,25 @@ def _by_kernels(
     if not all(np.can_cast(own, dtype, "same_kind") for own in types):
         return None
     types |= {default.dtype, dtype}
-    if len(types) > 1 and not all(own.kind in _NUMBERS for own in types):
+    if len(types) > 1 and not all(own.kind in _KINDS for own in types):
         return None
     try:
         with np.errstate(all="raise"):  # numpy.select warns only of what is selected
             *choices, default = (_converted(each, dtype, 1) for each in (*choices, default))
             result = _result([*conds, *choices], default, dtype, shape, out)
-            reason, _, threads, _, _ = extension.plan(conds[-1], result, result, result)
-            if reason != "none":
+            plan = Plan(*extension.plan(conds[-1], result, result, result))
+            if plan.left != "none":
                 return None
             pairs = [*zip(conds, choices, strict=True)][::-1]
-            _in_blocks(pairs, default, result, BLOCK // dtype.itemsize * threads)
+            _in_blocks(pairs, default, result, BLOCK // dtype.itemsize * plan.threads)
     except caught(FloatingPointError):
         return None
     return result
+
+
+def _is_kept(own: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether kernels convert a type as NumPy does, which warns of a signalling NaN."""
+    return own == dtype or (own.name in NUMBERS and own.name not in SIGNALLING)
 
 
 def _converted(choice: Array, dtype: np.dtype[Any], most: int) -> Array:
@@ -129,7 +135,8 @@ def _result(
     """Out, or a new array if out does not fit, is read later or a conversion may yet fail."""
     inputs = read if default is out else [*read, default]
     fits = out is not None and (out.dtype, out.shape) == (dtype, shape)
-    if fits and {each.dtype for each in inputs} <= {dtype, _BOOL} and takes(out, inputs):
+    is_quiet = all(_is_kept(each.dtype, dtype) for each in inputs)
+    if fits and is_quiet and takes(out, inputs):
         return out
     return extension.empty(shape, dtype)
 
@@ -170,17 +177,19 @@ def _parts(shape: tuple[int, ...], most: int) -> Iterator[tuple[Any, ...]]:
 def _in_place(pairs: Any, held: Array, out: Array) -> None:
     """Select from the first pair, and replace what is there by the others."""
     dtype = out.dtype
-    held = _converted(held, dtype, out.size)
-    for cond, choice in pairs:
-        where(cond, _converted(choice, dtype, out.size), held, out=out)
+    if not _is_kept(held.dtype, dtype) or np.result_type(pairs[0][1], held) != dtype:
+        held = _converted(held, dtype, out.size)
+    for cond, given in pairs:
+        choice = given if _is_kept(given.dtype, dtype) else _converted(given, dtype, out.size)
+        where(cond, choice, held, out=out)
         held = out
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Copy values to an array where a mask is true, as numpy.copyto does.
 
-    Kernels do it if dst and src have one type, or src is a number. All other calls go to
-    ``numpy.copyto`` as they stand.
+    Kernels do it if dst and src have one type, src is a number, or NumPy promotes its integers,
+    booleans or halves to the type of dst. All other calls go to ``numpy.copyto`` as they stand.
 
     Parameters
     ----------
@@ -210,8 +219,8 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
     """Replace elements of an array where a mask is true, as numpy.putmask does.
 
-    Kernels do it if a and values have one type, or values is a number. All other calls go to
-    ``numpy.putmask`` as they stand.
+    Kernels do it if a and values have one type, values is a number, or NumPy promotes its integers,
+    booleans or halves to the type of a. All other calls go to ``numpy.putmask`` as they stand.
 
     Parameters
     ----------
@@ -259,11 +268,11 @@ def _replaced(dst: Any, mask: Any, src: Any) -> bool:
     if not issubclass(type(dst), np.ndarray):
         return False
     if issubclass(type(src), (np.ndarray, np.generic)):
-        if src.dtype != dst.dtype:
+        if not _is_kept(src.dtype, dst.dtype):
             return False
     elif type(src) is not float and not (type(src) is int and -_EXACT <= src <= _EXACT):
         return False
-    if extension.plan(mask, src, dst, dst)[0] != "none":
+    if Plan(*extension.plan(mask, src, dst, dst)).left != "none":
         return False
     where(mask, src, dst, out=dst)
     return True

@@ -2,25 +2,32 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from te_select.errors import caught
 from te_select.numpy_where import bits, tensor_libraries
-from te_select.numpy_where.kernels import library
 from te_select.numpy_where.tensor_libraries import check_out
-from te_select.operator import family
 from te_select.runtime.call.extension import extension
 
 # How many calls were left to numpy.where, by the reason.
 left: Counter[str] = Counter()
-# How many ``calls`` and ``large_calls`` kernels have served as pieces of others.
-pieces: Counter[str] = Counter()
-PIECE = 1 << 17  # bytes of the result; from 10^5 to 10^6 elements half and twice as many are slower
 NUMBERS = (int, float, complex)
 
 Array = np.ndarray[Any, Any]
+
+
+class Plan(NamedTuple):
+    """What the C half would do; the fields are those of ``plan`` of ``extension.c``."""
+
+    left: str
+    kernel: int
+    threads: int
+    past_cache: int
+    by_tiles: int
+    kinds: tuple[int, int, int]
+    block: int
 
 
 def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
@@ -57,8 +64,12 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
     if (of := tensor_libraries.find((*args, out))) is not None:
         return of(*args, out=out)
     if reason == "conversion":  # the C half makes arrays, so that warnings name the user's line
-        mask = bits.unpacked(args[0])
-        return NotImplemented if mask is None else _where(mask, *args[1:], out=out)
+        mask = bits.find(args[0])
+        if mask is None:
+            return NotImplemented
+        tensor_libraries.by_type[type(args[0])] = by_bits
+        found = by_bits(*args, out=out)
+        return _where(mask.unpacked(), *args[1:], out=out) if found is None else found
     if len(args) != 3 or reason == "arguments":  # noqa: PLR2004 - cond, x, y
         if out is not None:
             raise TypeError("where() takes out only with cond, x and y")
@@ -75,6 +86,15 @@ def _where(*args: Any, out: Any = None) -> Any:
     from te_select.numpy_where import where  # noqa: PLC0415 - it imports this module
 
     return where(*args, out=out)
+
+
+def by_bits(cond: Any, *sides: Any, out: Any = None) -> Any:
+    """Select by booleans that are stored as bits; None if kernels do not."""
+    mask = bits.find(cond)
+    if mask is None or len(sides) != 2:  # noqa: PLR2004 - x, y
+        return None
+    found = extension.select(*mask, *sides, out)
+    return None if found is NotImplemented else found
 
 
 def _into(out: Any, cond: Any, x: Any, y: Any) -> Any:
@@ -95,20 +115,12 @@ def check_array(out: Any) -> None:
 
 
 def _promoted(cond: Any, *sides: Any, out: Array | None) -> Any:
-    """Select what the C half knows to be numbers, or arrays of which some are to be converted.
-
-    A number becomes an array of the result's type, and the call starts anew.
-    """
+    """Select dates of two units, of which one is a single value that is converted."""
     given = as_sides(*sides)
-    x, y, dtype = converted(*given)
-    if dtype is not None and (x is not given[0] or y is not given[1]):
+    x, y = converted(*given)
+    if x is not None and (x is not given[0] or y is not given[1]):
         return _where(cond, x, y, out=out)
-    is_served = dtype is not None and library.fetch(family.part_of_width(dtype.itemsize))
-    inputs = [np.asarray(bool(cond) if type(cond) in NUMBERS else cond), x, y]
-    if is_served and (out is None or takes(out, inputs)):
-        return _in_pieces(inputs, dtype, out)
-    reason = "promotion" if dtype is None else "no kernel"
-    return _leave(reason) if out is None else _into(out, cond, *sides)
+    return _leave("promotion") if out is None else _into(out, cond, *sides)
 
 
 def as_sides(*sides: Any) -> list[Any]:
@@ -116,30 +128,19 @@ def as_sides(*sides: Any) -> list[Any]:
     return [side if type(side) in NUMBERS else np.asarray(side) for side in sides]
 
 
-def converted(*sides: Any) -> tuple[Any, Any, np.dtype[Any] | None]:
-    """Both sides, those converted that are single values, and the type of the result.
+def converted(x: Any, y: Any) -> tuple[Any, Any]:
+    """Dates or durations of two units, the single ones in the unit of the result.
 
-    The type is None if the conversions are NumPy's.
+    None, None if the conversions are NumPy's.
     """
-    dtype = np.result_type(*sides)
-    convert = _of_date if dtype.kind in "mM" else _of_number
+    dtype = np.result_type(x, y)
     try:
-        x, y = (convert(side, dtype) for side in sides)
-    except caught(FloatingPointError, OverflowError):  # which numpy.where is to tell of
-        return None, None, None
-    return x, y, dtype
+        return _in_unit(x, dtype), _in_unit(y, dtype)
+    except caught(OverflowError):  # which numpy.where is to tell of
+        return None, None
 
 
-def _of_number(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A number as an array of a type; an error of NumPy if that loses more than digits."""
-    if type(value) not in NUMBERS:
-        return value
-    with np.errstate(all="raise"):
-        own = np.asarray(value, np.int64 if type(value) is int else None)
-        return np.asarray(own.astype(dtype))
-
-
-def _of_date(value: Any, dtype: np.dtype[Any]) -> Any:
+def _in_unit(value: Any, dtype: np.dtype[Any]) -> Any:
     """Dates or durations of a type, or a single one of another unit, if nothing is lost by it."""
     own = getattr(value, "dtype", None)
     if own == dtype:
@@ -157,33 +158,7 @@ def _of_date(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def takes(out: Array, inputs: Sequence[Array]) -> bool:
-    """Whether operands that are converted may be selected in out, without a copy of the result."""
+    """Whether operands may be selected in out, block by block, without a copy of the result."""
     shares = any(np.may_share_memory(out, each) for each in inputs)
-    return not shares and extension.plan(True, out, out, out)[0] == "none"  # or it overlaps itself
-
-
-def _in_pieces(inputs: Sequence[Array], dtype: Any, out: Array | None) -> Array:
-    """Select arrays that NumPy converts piece by piece, in the layout that numpy.where chooses."""
-    large = extension.LARGE
-    nditer: Any = np.nditer  # its type stubs know no types of single operands
-    shape = nditer(inputs, ["multi_index", "zerosize_ok"]).shape
-    if out is not None:
-        check_out(out, np.broadcast_to(np.empty((), dtype), shape))
-    elif all(each.flags.c_contiguous for each in inputs):
-        out = extension.empty(shape, dtype)  # its memory may have been kept
-    with np.errstate(all="ignore"):  # numpy.where says nothing of a signalling NaN
-        iterator = nditer(
-            [out, *inputs],
-            flags=["external_loop", "buffered", "zerosize_ok"],
-            op_flags=[["writeonly", "allocate", "no_subtype"], *[["readonly"]] * 3],
-            op_dtypes=[dtype, np.dtype(bool), dtype, dtype],
-            casting="unsafe",
-            buffersize=PIECE // dtype.itemsize,
-        )
-        with iterator:
-            made: Array = iterator.operands[0]
-            pieces.subtract({"calls": 1, "large_calls": int(made.size > large)})
-            for piece, *given in iterator:
-                _where(*given, out=piece)
-                pieces.update({"calls": 1, "large_calls": int(piece.size > large)})
-    return made
+    # Or it overlaps itself.
+    return not shares and Plan(*extension.plan(True, out, out, out)).left == "none"

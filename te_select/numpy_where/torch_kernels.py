@@ -10,6 +10,7 @@ from te_select.numpy_where.kernels import library
 from te_select.numpy_where.shapes import joined
 from te_select.numpy_where.torch_layout import is_ordinary, strides
 from te_select.operator import family
+from te_select.operator.stages import stages
 from te_select.runtime.call.torch_state import STATE
 
 _TENSOR = torch.Tensor
@@ -76,7 +77,7 @@ def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR
     elif y.dtype is not x.dtype or y.requires_grad or y.is_neg():
         return None
     if out is None:
-        return _called(entry, cond, x, y, None)
+        return _called(entry, cond, x, y, None, x.dtype)
     if type(out) is not _TENSOR or out.requires_grad or out.is_neg():
         return None
     # A tensor of inference mode is closed outside of that mode.
@@ -86,25 +87,26 @@ def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR
     return None
 
 
-def _made_for(cond: Any, x: Any, y: Any) -> Any:
-    """A tensor for the result of operands of one type; None if they do not broadcast."""
+def _made_for(cond: Any, x: Any, y: Any, dtype: torch.dtype) -> Any:
+    """A tensor of a type for the result; None if the operands do not broadcast."""
     compact = x.is_contiguous() and y.is_contiguous() and cond.is_contiguous()
     shape = x.shape
     # Along an axis of extent 1, a compact tensor may have any stride, which torch looks at.
-    if compact and cond.shape == shape and y.numel() <= x.numel() and 1 not in shape:
+    as_x = dtype is x.dtype and compact and cond.shape == shape
+    if as_x and y.numel() <= x.numel() and 1 not in shape:
         return _empty_like(x)  # the C half refuses it if y is of a shape that does not fit
     shape = joined(cond.shape, shape, y.shape)
     if shape is None:
         return None
     if compact and (1 not in shape or all(map(is_ordinary, (cond, x, y)))):
-        return _empty(shape, dtype=x.dtype)
-    return torch.empty_strided(shape, strides(shape, (cond, x, y)), dtype=x.dtype)
+        return _empty(shape, dtype=dtype)
+    return torch.empty_strided(shape, strides(shape, (cond, x, y)), dtype=dtype)
 
 
-def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any) -> Any:
+def _called(entry: Any, cond: Any, x: Any, y: Any, out: Any, dtype: torch.dtype) -> Any:
     """Call the function; None if it refuses the tensors, for example those on a device."""
     try:
-        made = _made_for(cond, x, y) if out is None else out
+        made = _made_for(cond, x, y, dtype) if out is None else out
     except caught(RuntimeError):  # a sparse tensor has no strides
         return None
     if made is None or entry(cond, x, y, made) < 0:
@@ -143,16 +145,29 @@ def after_all_checks(cond: Any, x: Any, y: Any, out: Any) -> Any:
     dtype = torch.result_type(x, y)
     if is_recorded(*tensors) or cond.dtype is not torch.bool or dtype.itemsize not in _WIDTHS:
         return None
-    then, else_ = _converted(x, dtype), _converted(y, dtype)
+    then, else_ = _side(x, dtype), _side(y, dtype)
     if then is None or else_ is None or not (out is None or _may_be_written(out)):
         return None
     if not library.fetch(family.part_of_width(dtype.itemsize)) or (entry := _entry()) is None:
         return None
-    found = _called(entry, cond, _bare(then), _bare(else_), out)
+    found = _called(entry, cond, _bare(then), _bare(else_), out, dtype)
     if found is not None and not dtype.is_complex:  # a complex tensor may be a conjugated view
         yields = _YIELDING[dtype.is_floating_point] if dtype is not torch.bool else (bool,)
         _entries[dtype] = entry, yields
     return found
+
+
+def _side(side: Any, dtype: torch.dtype) -> torch.Tensor | None:
+    """An operand in the type of the result, or in one that kernels convert; else None."""
+    is_staged = type(side) is _TENSOR and (side.dtype, dtype) in _staged()
+    return side if is_staged and library.fetch(family.STAGES) else _converted(side, dtype)
+
+
+@functools.cache
+def _staged() -> set[tuple[Any, Any]]:
+    """The types that kernels convert, with the types that they make of them."""
+    given = [stage for stage in stages() if stage.target != "bool" and stage.source != "float16"]
+    return {(getattr(torch, s.source, None), getattr(torch, s.target, None)) for s in given}
 
 
 def _converted(side: Any, dtype: torch.dtype) -> torch.Tensor | None:

@@ -24,6 +24,9 @@ NUMBERS = (
 )
 BITS = "bits"  # booleans of Arrow, eight in a byte, the lowest bit first
 SOURCES = (*NUMBERS, BITS)
+AS_IS = -1  # the C half's number of what is not converted
+# Those whose conversion may raise the flag of an invalid operation, of which NumPy warns.
+SIGNALLING = ("float32", "complex64")
 # Flags of a stage.
 QUIET = 8  # a signalling NaN of float16 becomes a quiet one, as the running NumPy has it
 FIRST_BIT = 7  # the place of the first boolean in its byte
@@ -57,7 +60,7 @@ class Stage:
 
 @functools.cache
 def stages() -> tuple[Stage, ...]:
-    """All stages: NumPy's promotions of a number to another type, and to boolean from all others."""
+    """All stages: NumPy's promotions to another type, and from all others to boolean."""
     promoted = (
         Stage(one, found)
         for one in NUMBERS
@@ -99,7 +102,8 @@ def definition(stage: Stage) -> "tirx.PrimFunc":
             place = tirx.bitwise_and(bit, tirx.IntImm("int64", 7)).astype("uint8")
             return tirx.bitwise_and(tirx.shift_right(byte, place), tirx.const(1, "uint8"))
         if stage.target == "bool":
-            found = [_truth(source[(i, *at)].asobject(), stage.source) for at in _each(parts_in)]
+            places = [(i, *at) for at in _each(parts_in)]
+            found = [_truth(source[place].asobject(), stage.source) for place in places]
             return functools.reduce(tirx.bitwise_or, found)
         index = (i, *part) if parts_in else (i,)
         value = _number(source[index].asobject(), stage, flags)

@@ -10,7 +10,7 @@ from te_select.backends.stub import exported_functions, plain_function, shape_ta
 from te_select.levels import SHORT_ROW_BYTES
 from te_select.operator import family
 from te_select.operator.broadcast import MAX_RANK
-from te_select.operator.stages import BITS, NUMBERS, SOURCES, Stage
+from te_select.operator.stages import AS_IS, BITS, NUMBERS, SOURCES, Stage
 from te_select.operator.workload import Workload
 from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu.decisions import Decisions
@@ -59,6 +59,7 @@ _SHARED_BY_FAMILY = {
     "TE_SELECT_KIND_FLOAT16": NUMBERS.index("float16"),
     "TE_SELECT_KIND_COMPLEX64": NUMBERS.index("complex64"),
     "TE_SELECT_KIND_BITS": SOURCES.index(BITS),
+    "TE_SELECT_AS_IS": AS_IS,
 }
 
 

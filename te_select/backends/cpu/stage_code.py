@@ -25,9 +25,13 @@ def lower(stage: Stage, symbol: str) -> tirx.PrimFunc:
     4 times the code, and was slower (Zen 5).
     """
     func = definition(stage)
-    flat = transform.Sequential([make() for make in lowering.TO_LOOPS])(IRModule({"main": func}))["main"]
+    flat = transform.Sequential([make() for make in lowering.TO_LOOPS])(IRModule({"main": func}))[
+        "main"
+    ]
     source, made, flags = flat.params
-    pointers = [ir.Var(f"{each.name}_data", ir.PointerType(each.ty.dtype)) for each in (source, made)]
+    pointers = [
+        ir.Var(f"{each.name}_data", ir.PointerType(each.ty.dtype)) for each in (source, made)
+    ]
     declared = [
         tirx.DeclBuffer(param, data=pointer)
         for param, pointer in zip((source, made), pointers, strict=True)

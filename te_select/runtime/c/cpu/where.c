@@ -257,10 +257,9 @@ static int32_t decide(walk* w, const te_select_machine* machine,
                       const int64_t bytes[TE_SELECT_OPERANDS]) {
   const te_select_block* block = &w->whole;
   char* const* data = w->around.data;
-  te_select_knobs knobs = {TE_SELECT_BY_MACHINE, TE_SELECT_BY_MACHINE, TE_SELECT_BY_MACHINE,
-                           TE_SELECT_BY_MACHINE,
-                           bytes[TE_SELECT_COND] * w->around.width ==
-                               bytes[TE_SELECT_OUT] * item_of(w, TE_SELECT_COND)};
+  te_select_knobs knobs = {
+      TE_SELECT_BY_MACHINE, TE_SELECT_BY_MACHINE, TE_SELECT_BY_MACHINE, TE_SELECT_BY_MACHINE,
+      bytes[TE_SELECT_COND] * w->around.width == bytes[TE_SELECT_OUT] * item_of(w, TE_SELECT_COND)};
   if (block->col[TE_SELECT_COND] != 1 || te_select_is_staged(w->stages, TE_SELECT_COND))
     knobs.skip = 0; /* it has no runs of booleans in memory, or is one value */
   const te_select_cond cond = {

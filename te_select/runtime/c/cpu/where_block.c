@@ -175,8 +175,8 @@ static int must_be_copied(const te_select_block* block, int operand, int32_t wid
                                   : digit(block, operand, item) < 0;
 }
 
-int te_select_shape_tile(const te_select_stage* stages, const te_select_block* block,
-                         int32_t width, te_select_block* tile) {
+int te_select_shape_tile(const te_select_stage* stages, const te_select_block* block, int32_t width,
+                         te_select_block* tile) {
   int made = 0;
   *tile = *block;
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
@@ -205,8 +205,8 @@ static int make_operand(const te_select_stage* stages, const te_select_block* bl
 /* The side that a tile does not read, because cond is one value; else -1. */
 static int unread_side(const te_select_block* tile, const char* cond) {
   int64_t count = tile->m * tile->n;
-  int is_run = tile->col[TE_SELECT_COND] == 1 &&
-               (tile->m == 1 || tile->row[TE_SELECT_COND] == tile->n);
+  int is_run =
+      tile->col[TE_SELECT_COND] == 1 && (tile->m == 1 || tile->row[TE_SELECT_COND] == tile->n);
   if (!is_run || memcmp(cond, cond + 1, (size_t)(count - 1)) != 0) return -1;
   return *cond ? TE_SELECT_ELSE : TE_SELECT_THEN;
 }
@@ -232,8 +232,7 @@ int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_s
   int made = te_select_shape_tile(stages, block, width, &tile), unread = -1;
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) given[i] = made >> i & 1 ? room[i] : data[i];
   for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) {
-    if (made >> i & 1 && i != unread &&
-        make_operand(stages, block, i, width, data[i], given[i])) {
+    if (made >> i & 1 && i != unread && make_operand(stages, block, i, width, data[i], given[i])) {
       return -1;
     }
     if (i == TE_SELECT_COND && converts_side(stages)) unread = unread_side(&tile, given[i]);

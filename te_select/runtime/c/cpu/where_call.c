@@ -101,7 +101,8 @@ int te_select_where_overlaps(const te_select_where_call* call,
   for (int operand = 0; operand < TE_SELECT_OUT; ++operand) {
     find_extent(call, sources, operand, &from, &to);
     if (to <= first || end <= from) continue;
-    int same = is_as_wide(call, sources, operand) && call->data[operand] == call->data[TE_SELECT_OUT];
+    int same =
+        is_as_wide(call, sources, operand) && call->data[operand] == call->data[TE_SELECT_OUT];
     for (int32_t i = 0; i < call->ndim && same; ++i) {
       same = call->shape[i] == 1 || call->strides[operand][i] == out[i];
     }

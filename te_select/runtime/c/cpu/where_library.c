@@ -43,8 +43,8 @@ static int find_stages(const te_select_where_sources* sources,
   return 1;
 }
 
-static int32_t call_staged(const te_select_where_call* call,
-                           const te_select_where_sources* sources, te_select_where_plan* plan) {
+static int32_t call_staged(const te_select_where_call* call, const te_select_where_sources* sources,
+                           te_select_where_plan* plan) {
   const te_select_findings* here = te_select_here();
   te_select_stage stages[TE_SELECT_INPUTS];
   if (here->refused) return TE_SELECT_WHERE_REFUSED;
@@ -57,8 +57,7 @@ static int32_t call_staged(const te_select_where_call* call,
     if (te_select_make_once(&made, &stages[i], i, most, elements[i], &memory[i]))
       result = TE_SELECT_WHERE_FAILED;
   }
-  if (result >= 0)
-    result = te_select_where_walk(&all, &here->machine, &made, stages, NULL, plan);
+  if (result >= 0) result = te_select_where_walk(&all, &here->machine, &made, stages, NULL, plan);
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) free(memory[i]);
   return result;
 }
@@ -130,6 +129,30 @@ static const te_select_kernel any_shapes = {.name = "where"};
 static const char* const names[] = {"cond", "x", "y", "out"};
 static const te_select_request where = {&any_shapes, TE_SELECT_STRICT, names};
 
+/* The kind of an element type that is converted; else TE_SELECT_AS_IS. A float16 is not: what becomes
+ * of a signalling NaN differs by the library whose tensor it is. */
+static int32_t kind_of(DLDataType type) {
+  int32_t log2 = __builtin_ctz(type.bits | 1U << 30) - 3;
+  if (type.code == kDLBool) return TE_SELECT_KIND_BOOL;
+  if (type.code == kDLInt) return TE_SELECT_KIND_INT8 + log2;
+  if (type.code == kDLUInt) return TE_SELECT_KIND_UINT8 + log2;
+  if (type.code == kDLFloat && type.bits > 16) return TE_SELECT_KIND_FLOAT16 + log2 - 1;
+  return type.code == kDLComplex ? TE_SELECT_KIND_COMPLEX64 + log2 - 3 : TE_SELECT_AS_IS;
+}
+
+static int is_same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits; }
+
+/* The kind of a side that is converted to out's type; TE_SELECT_AS_IS if it is not. */
+static int32_t kind_of_side(DLDataType own, DLDataType type) {
+  if (is_same(own, type) || own.lanes != 1) return TE_SELECT_AS_IS;
+  int32_t kind = kind_of(own), target = kind_of(type);
+  if (kind < 0 || kind >= TE_SELECT_KINDS || target < 0 || target >= TE_SELECT_KINDS ||
+      own.bits != 8 * te_select_item_of_kind(kind) ||
+      type.bits != 8 * te_select_item_of_kind(target) || target == TE_SELECT_KIND_BOOL)
+    return TE_SELECT_AS_IS;
+  return te_select_kernel_at(&all_stages.of[kind][target]) ? kind : TE_SELECT_AS_IS;
+}
+
 /* Checks a tensor and finds its strides in bytes. One without strides is compact. */
 static int check_tensor(const DLTensor* t, int operand, DLDataType type, int64_t* strides) {
   DLDeviceType device = t->device.device_type;
@@ -200,7 +223,7 @@ __attribute__((cold, noinline)) static int refuse_shapes(const te_select_view* v
 }
 
 /* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out.
- * x and y may be numbers. The result is one of the results in where_call.h. If out overlaps an input,
+ * x and y may be numbers, or of a type that NumPy promotes to out's, if the library has stages. The result is one of the results in where_call.h. If out overlaps an input,
  * the call is refused, unless out has the address and the strides of x or y. */
 TE_SELECT_EXPORT(te_select_where) {
   te_select_return_int(result, 0);
@@ -212,13 +235,22 @@ TE_SELECT_EXPORT(te_select_where) {
   te_select_where_call call;
   call.width = out->dtype.bits / 8;
   char elements[TE_SELECT_INPUTS][16];
+  te_select_where_sources sources = {{TE_SELECT_AS_IS, TE_SELECT_AS_IS, TE_SELECT_AS_IS},
+                                     .out_kind = kind_of(out->dtype)};
+  int is_staged = 0;
   te_select_view views[TE_SELECT_OPERANDS] = {{0}};
   int64_t strides[TE_SELECT_OPERANDS][TE_SELECT_WHERE_RANK];
   for (int k = TE_SELECT_OUT; k < TE_SELECT_OUT + TE_SELECT_OPERANDS; ++k) {
     int i = k % TE_SELECT_OPERANDS; /* out first, which says what the others may be */
     const DLTensor* t = te_select_tensor_of(&args[i]);
     if (t) {
-      if (check_tensor(t, i, out->dtype, strides[i])) return -1;
+      DLDataType type = out->dtype;
+      if (i == TE_SELECT_THEN || i == TE_SELECT_ELSE) {
+        sources.kinds[i] = kind_of_side(t->dtype, type);
+        if (sources.kinds[i] != TE_SELECT_AS_IS) type = t->dtype;
+        is_staged |= sources.kinds[i] != TE_SELECT_AS_IS;
+      }
+      if (check_tensor(t, i, type, strides[i])) return -1;
       views[i] = (te_select_view){t->ndim, t->shape, strides[i]};
       call.data[i] = (char*)((uintptr_t)t->data + t->byte_offset); /* NULL if it is empty */
     } else if (i != TE_SELECT_COND && to_element(&args[i], out->dtype, elements[i])) {
@@ -231,8 +263,10 @@ TE_SELECT_EXPORT(te_select_where) {
   if (te_select_join(&call, views) < 0 || !te_select_join_out(&call, &views[TE_SELECT_OUT])) {
     return refuse_shapes(views);
   }
-  int is_unsound = te_select_where_overlaps(&call, NULL);
-  int32_t outcome = is_unsound ? TE_SELECT_WHERE_UNSOUND : call_any(&call, NULL);
+  int is_unsound = te_select_where_overlaps(&call, is_staged ? &sources : NULL);
+  int32_t outcome = is_unsound  ? TE_SELECT_WHERE_UNSOUND
+                    : is_staged ? call_staged(&call, &sources, NULL)
+                                : call_any(&call, NULL);
   if (outcome < TE_SELECT_WHERE_NO_KERNEL) {
     return te_select_fail(&where, -1, is_unsound ? "ValueError" : "RuntimeError", "%s",
                           te_select_where_why(outcome));

@@ -100,8 +100,8 @@ int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_s
 
 /* Finds out which operands of a tile are converted or copied, as a sum of 1 << operand, and the strides
  * that it has then. */
-int te_select_shape_tile(const te_select_stage* stages, const te_select_block* block,
-                         int32_t width, te_select_block* tile);
+int te_select_shape_tile(const te_select_stage* stages, const te_select_block* block, int32_t width,
+                         te_select_block* tile);
 
 /* A caller's pool of threads, in the place of our own. */
 typedef struct {

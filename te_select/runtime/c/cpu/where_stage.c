@@ -45,7 +45,8 @@ int te_select_make_run(const te_select_stage* stage, const char* from, int64_t s
 int te_select_make_block(const te_select_stage* stage, const te_select_block* block, int operand,
                          const char* from, int64_t m, int64_t n, char* to, int64_t width) {
   int64_t row = block->row[operand], col = block->col[operand];
-  if (row == n * col || n == 1) return te_select_make_run(stage, from, n > 1 ? col : row, m * n, to, width);
+  if (row == n * col || n == 1)
+    return te_select_make_run(stage, from, n > 1 ? col : row, m * n, to, width);
   for (int64_t i = 0; i < m; ++i) {
     if (te_select_make_run(stage, from + i * row, col, n, to + i * n * width, width)) return -1;
   }

@@ -241,8 +241,7 @@ static PyObject* install(PyObject* Py_UNUSED(self), PyObject* address) {
     return PyErr_Format(PyExc_ValueError,
                         "the kernels of where() have version %lld; expected %d to %d: build them "
                         "again",
-                        (long long)given->version, TE_SELECT_WHERE_OLDEST,
-                        TE_SELECT_WHERE_VERSION);
+                        (long long)given->version, TE_SELECT_WHERE_OLDEST, TE_SELECT_WHERE_VERSION);
   }
   const char* refusal = given->refusal();
   if (refusal) return PyErr_Format(PyExc_ValueError, "%s", refusal);
@@ -264,46 +263,62 @@ static PyObject* counts(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) 
   return reasons ? te_select_served(reasons) : NULL;
 }
 
-static PyObject* plan(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize_t count) {
-  if (count != TE_SELECT_OPERANDS) {
-    return PyErr_Format(PyExc_TypeError, "expected cond, x, y, and out or None");
+/* Arguments of functions for Python: cond, or a buffer of bits with the first one and their number;
+ * then x, y, and out or None. */
+enum { WITH_COND = TE_SELECT_OPERANDS, WITH_BITS = WITH_COND + 2 };
+
+/* Selects, or only plans it unless `plan` is NULL. */
+static te_select_verdict select_for_python(PyObject* const* args, Py_ssize_t count,
+                                           te_select_operands* taken, PyObject** result,
+                                           te_select_where_plan* plan) {
+  Py_buffer buffer = {0};
+  te_select_bits bits = {0};
+  memset(taken, 0, sizeof(*taken));
+  if (count != WITH_COND && count != WITH_BITS) {
+    PyErr_SetString(PyExc_TypeError,
+                    "expected cond, or a buffer of bits, its first bit and their "
+                    "number; then x, y, and out or None");
+    return TE_SELECT_RAISED;
   }
-  PyObject *out = args[TE_SELECT_OUT] == Py_None ? NULL : args[TE_SELECT_OUT], *result = NULL;
+  if (count == WITH_BITS) {
+    bits.first = PyLong_AsLongLong(args[1]);
+    bits.count = PyLong_AsLongLong(args[2]);
+    if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &buffer, PyBUF_SIMPLE))
+      return TE_SELECT_RAISED;
+    bits.data = buffer.buf;
+  }
+  te_select_verdict found = TE_SELECT_FALLBACK_SHAPE;
+  if (bits.first >= 0 && bits.count >= 0 && bits.count <= 8 * (int64_t)buffer.len - bits.first) {
+    PyObject* const* given = args + count - WITH_COND;
+    PyObject* out = given[TE_SELECT_OUT] == Py_None ? NULL : given[TE_SELECT_OUT];
+    found = te_select_take(given, count == WITH_BITS ? &bits : NULL, taken);
+    if (found == TE_SELECT_TAKEN) found = select_operands(taken, out, result, plan);
+  }
+  te_select_release(taken);
+  if (count == WITH_BITS) PyBuffer_Release(&buffer);
+  return found;
+}
+
+static PyObject* plan(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize_t count) {
+  PyObject* result = NULL;
   te_select_where_plan made = {0};
   te_select_operands taken;
-  te_select_verdict found = te_select_take(args, NULL, &taken);
-  if (found == TE_SELECT_TAKEN) found = select_operands(&taken, out, &result, &made);
-  te_select_release(&taken);
+  te_select_verdict found = select_for_python(args, count, &taken, &result, &made);
   Py_XDECREF(result);
   if (found == TE_SELECT_RAISED) return NULL;
   const int32_t* kinds = taken.sources.kinds;
   return Py_BuildValue("siiii(iii)i", te_select_reasons[found], made.kernel, made.threads,
-                       made.past_cache, made.by_tiles, kinds[TE_SELECT_COND],
-                       kinds[TE_SELECT_THEN], kinds[TE_SELECT_ELSE], made.block);
+                       made.past_cache, made.by_tiles, kinds[TE_SELECT_COND], kinds[TE_SELECT_THEN],
+                       kinds[TE_SELECT_ELSE], made.block);
 }
 
-/* Selects by booleans in bits: a buffer, the first of its bits and their number, x, y, and out or
- * None. NotImplemented if kernels do not do it. */
-static PyObject* by_bits(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize_t count) {
-  Py_buffer buffer;
-  if (count != 6)
-    return PyErr_Format(PyExc_TypeError, "expected a buffer, its first bit, a count, x, y and out");
-  long long first = PyLong_AsLongLong(args[1]), bits = PyLong_AsLongLong(args[2]);
-  if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &buffer, PyBUF_SIMPLE)) return NULL;
+static PyObject* select_or_leave(PyObject* Py_UNUSED(self), PyObject* const* args,
+                                 Py_ssize_t count) {
   PyObject* result = NULL;
   te_select_operands taken;
-  te_select_verdict found = TE_SELECT_FALLBACK_SHAPE;
-  if (first >= 0 && bits >= 0 && bits <= 8 * (long long)buffer.len - first) {
-    const te_select_bits held = {buffer.buf, first, bits};
-    PyObject* const given[] = {NULL, args[3], args[4]};
-    PyObject* out = args[5] == Py_None ? NULL : args[5];
-    found = te_select_take(given, &held, &taken);
-    if (found == TE_SELECT_TAKEN) found = select_operands(&taken, out, &result, NULL);
-    te_select_release(&taken);
-  }
-  PyBuffer_Release(&buffer);
+  te_select_verdict found = select_for_python(args, count, &taken, &result, NULL);
   if (found == TE_SELECT_TAKEN) return result;
-  Py_CLEAR(result);
+  Py_XDECREF(result);
   if (found == TE_SELECT_RAISED) return NULL;
   Py_RETURN_NOTIMPLEMENTED;
 }
@@ -323,8 +338,8 @@ static PyMethodDef methods[] = {
     {"plan", (PyCFunction)(void (*)(void))plan, METH_FASTCALL,
      "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, "
      "tiles, the kinds that are converted, in blocks of so many elements."},
-    {"by_bits", (PyCFunction)(void (*)(void))by_bits, METH_FASTCALL,
-     "Select by a buffer of bits, the first bit and their count, x, y, and out or None."},
+    {"select", (PyCFunction)(void (*)(void))select_or_leave, METH_FASTCALL,
+     "Select by cond, x, y and out; NotImplemented if kernels do not."},
     {"chain", (PyCFunction)(void (*)(void))te_select_chain, METH_FASTCALL,
      "Select by pairs of cond and choice, a default and out, all contiguous; false if not done."},
     {"sample_by", te_select_sample_by, METH_O, "Let a function time one of some 64 calls."},
