@@ -1,4 +1,4 @@
-"""Recognizes booleans that pyarrow, polars and pandas store as bits, which kernels read as they are.
+"""Recognizes booleans that pyarrow, polars and pandas store as bits.
 
 Their own ways to NumPy go value by value, which takes 10x the time of the Select itself.
 """

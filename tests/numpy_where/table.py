@@ -125,20 +125,18 @@ LEFT = {
         "texts and numbers": (COND, np.ones(2, "S4"), F4),
         "texts of dates": (COND, DATES, np.array(["NaT", "NaT"])),
         "no common type": (COND, DATES, np.ones(2, "i4")),
+        "dates of two units": (COND, DATES, MILLIS),
+        "dates of two units, large": (LARGE, np.ones(20_000, "M8[s]"), np.ones(20_000, "M8[ms]")),
         "no truth": (np.zeros(2, [("a", "i4"), ("b", "i4")]), 1, 2),
     },
     "number": {
         "overflow": (COND, F4, 1e300),
+        "a span and an int": (COND, SPANS, 1),
         "halves and 2049": (COND, F2, 2049),
         "halves and -2049": (COND, F2, -2049),
         "bytes and 2**63": (COND, U1, 2**63),
         "int of 65 bits": (COND, 1, 2**64),
         "too large": (COND, F4, 10**400),
-    },
-    "promotion": {
-        "dates of two units": (COND, DATES, MILLIS),
-        "dates of two units, large": (LARGE, np.ones(20_000, "M8[s]"), np.ones(20_000, "M8[ms]")),
-        "a span and an int": (COND, SPANS, 1),
     },
     "shape": {
         "nothing": (COND[:0], F4[:0], 1.0),

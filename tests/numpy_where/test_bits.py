@@ -1,4 +1,4 @@
-"""Booleans that pyarrow, polars and pandas store as bits are masks of NumPy, unpacked at once."""
+"""Booleans that pyarrow, polars and pandas store as bits are masks, which kernels read as bits."""
 
 import importlib
 
@@ -33,7 +33,7 @@ def test_every_slice_is_what_numpy_makes_of_it(make, size):
     column = make(values)
     for start in range(min(size, 10)):
         for end in range(start + 1, size + 1)[-10:]:
-            found = bits.unpacked(column[start:end])
+            found = bits.find(column[start:end]).unpacked()
             assert found.dtype == bool and found.tolist() == values[start:end].tolist()
 
 
@@ -56,7 +56,7 @@ def test_calls_take_them(make):
 
 def test_missing_values_are_what_numpy_makes_of_them(make):
     column = make([True, None, False, None])
-    assert bits.unpacked(column) is None
+    assert bits.find(column) is None
     given = column, np.arange(4.0), 9.0
     assert difference(outcome(te_select.where, given), outcome(np.where, given)) is None
 
@@ -65,7 +65,7 @@ def test_other_columns_and_values_are_left():
     kinds = pyarrow.array, polars.Series, pandas.Series, lambda v: pyarrow.chunked_array([v])
     others = [kind(values) for kind in kinds for values in ([1, 2], ["a"])]
     empty = pyarrow.array([], pyarrow.bool_())
-    assert [*map(bits.unpacked, (*others, empty, pyarrow.scalar(True), [True]))] == [None] * 11
+    assert [*map(bits.find, (*others, empty, pyarrow.scalar(True), [True]))] == [None] * 11
 
 
 def test_polars_goes_without_pyarrow(monkeypatch):

@@ -1,7 +1,6 @@
 """What the extension asks of kernels and of Python, written down by stand-ins for both."""
 
 import textwrap
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -35,10 +34,10 @@ HEAD = """
     def numpy_fallback(reason, *args, **options):
         left.append(reason)
         return NotImplemented
-    def load_kernels(width):
-        fetched.append(width)
+    def load_kernels(width, converts):
+        fetched.append((width, "stages") if converts else width)
         return can_fetch
-    where = extension.make(numpy_fallback, load_kernels, rows.append, {}, None)
+    where = extension.make(numpy_fallback, load_kernels, rows.append, {}, None, 8)
     NO_KERNEL, REFUSED, FAILED, MISSING = -1, -2, -3, 256
     cond, x = np.ones(8, bool), np.ones(8, np.float32)
 """
@@ -158,16 +157,58 @@ def test_elements_are_counted_by_the_kernel_that_a_call_names(run):
     """)
 
 
-@pytest.mark.parametrize("size, in_python", [(16_384, 0), (16_385, 1)])
-def test_arrays_over_16384_elements_are_converted_by_python(size, in_python, monkeypatch):
-    asked = mock.Mock(wraps=numpy_rules._promoted)
-    monkeypatch.setattr(numpy_rules, "_promoted", asked)
-    floats, ints, cond = np.ones(size, "f4"), np.ones(size, "u1"), np.ones(size, bool)
-    for number, given in enumerate(
-        ((cond, floats, ints), (cond, ints, floats), (ints, floats, floats))
-    ):
-        assert te_select.where(*given).tolist() == [1] * size
-        assert asked.call_count == in_python * (number + 1)
+SOURCES = """
+        class Sources(ctypes.Structure):
+            _fields_ = (("kinds", ctypes.c_int32 * 3), ("out_kind", ctypes.c_int32))
+            _fields_ += (("flags", ctypes.c_int32), ("bits", ctypes.c_void_p))
+        sources = Sources.in_dll(half, "sources")
+"""
+
+
+def test_inputs_of_other_types_are_converted_by_stages(run):
+    run(
+        SOURCES
+        + """
+        extension.install(address("library"))
+        numbers = np.dtypes.BoolDType(), *map(np.dtype, "bhilBHILefdFD")
+        for number, dtype in enumerate(numbers):
+            where(cond, np.ones(8, dtype), np.ones(8, "c16"))
+            where(cond, np.ones(8, "c16"), np.ones(8, dtype))
+            assert list(sources.kinds) == ([-1, -1, number] if number < 13 else [-1, -1, 12])
+            assert sources.out_kind == 13 and sources.flags == 8
+            if number:
+                where(np.ones(8, dtype), x, x)
+                assert list(sources.kinds) == [number, -1, -1]
+        notes()
+        where(cond, x, 2)
+        where(cond, np.ones(8, "i4"), 2.0)
+        assert list(sources.kinds) == [-1, 3, -1] and sources.out_kind == 11
+        extension.select(bytes(3), 5, 8, x, x, None)
+        assert list(sources.kinds) == [14, -1, -1] and sources.bits
+        assert not fetched and not left
+    """
+    )
+
+
+def test_stages_are_fetched_when_a_conversion_is_missing(run):
+    run("""
+        extension.install(address("library"))
+        answer.value = NO_KERNEL
+        where(cond, x, np.ones(8, "u1"))
+        assert (fetched, left, len(notes())) == ([(4, "stages")], ["no kernel"], 2)
+        where(cond, x, x)
+        assert fetched == [(4, "stages"), 4]
+    """)
+
+
+def test_library_without_stages_serves_equal_types_only(run):
+    run("""
+        extension.install(address("old"))
+        assert where(cond, x, np.ones(8, "u1")).dtype == "f4"
+        assert (fetched, left, notes()) == ([(4, "stages")], ["no kernel"], [])
+        where(cond, x, x)
+        assert len(notes()) == 1
+    """)
 
 
 def test_out_of_an_equal_type_is_written_in_place(monkeypatch):

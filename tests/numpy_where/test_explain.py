@@ -1,6 +1,7 @@
 """te_select.where.explain says what a call would do, and does nothing."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -14,14 +15,23 @@ where = te_select.where
 explain = te_select.where.explain
 
 
-def test_arrays_of_two_types_are_converted_in_pieces():
+@pytest.mark.parametrize("out", [None, np.empty(40_000)])
+def test_conversions_are_told_with_the_kernel_that_runs(out):
     given = (np.resize(MASK, 40_000), np.resize(REAL, 40_000), np.ones(40_000))
     before = where.stats().kernels
-    found = explain(*given)
-    assert found.steps == ("converted in pieces of 16384 elements",)
-    where(*given)
+    found = explain(*given, out)
+    (step,) = found.steps
+    assert re.fullmatch(r"x is converted from float32 in blocks of \d+ elements", step)
+    where(*given, out=out)
     counts = where.stats().kernels
     assert counts[found.kernel] - before.get(found.kernel, 0) == 40_000
+
+
+def test_every_input_that_is_converted_is_told():
+    ints = np.ones(1000, "i4")
+    steps = explain(ints, ints, np.ones(1000)).steps
+    assert [step.partition(" is converted from ")[::2][0] for step in steps] == ["cond", "x"]
+    assert not explain(ints > 0, ints, 1).steps
 
 
 @pytest.mark.parametrize("out", ["other", "x", "overlapping"])

@@ -10,7 +10,7 @@ from te_select.schedules.cpu.flags import FLAGS
 from tests.support import c_half
 
 HALF = (
-    *("decide", "pool_of_caller", "where", "where_block", "where_plan"),
+    *("decide", "pool_of_caller", "where", "where_block", "where_plan", "where_stage"),
     *("cond_sampling", "cpu_model", "processors", "profile", "sysfs"),
 )
 NEVER = 1 << 60

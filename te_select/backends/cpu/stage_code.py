@@ -25,18 +25,13 @@ def lower(stage: Stage, symbol: str) -> tirx.PrimFunc:
     4 times the code, and was slower (Zen 5).
     """
     func = definition(stage)
-    flat = transform.Sequential([make() for make in lowering.TO_LOOPS])(IRModule({"main": func}))[
-        "main"
-    ]
-    source, made, flags = flat.params
-    pointers = [
-        ir.Var(f"{each.name}_data", ir.PointerType(each.ty.dtype)) for each in (source, made)
-    ]
-    declared = [
-        tirx.DeclBuffer(param, data=pointer)
-        for param, pointer in zip((source, made), pointers, strict=True)
-    ]
-    n = made.ty.shape[0]
+    to_loops = transform.Sequential([make() for make in lowering.TO_LOOPS])
+    flat = to_loops(IRModule({"main": func}))["main"]
+    *buffers, flags = flat.params
+    pointers = [ir.Var(f"{each.name}_data", ir.PointerType(each.ty.dtype)) for each in buffers]
+    both = zip(buffers, pointers, strict=True)
+    declared = [tirx.DeclBuffer(buffer, data=pointer) for buffer, pointer in both]
+    n = buffers[-1].ty.shape[0]
     attrs = {"global_symbol": symbol, "calling_conv": 2, "tirx.noalias": True}
     body = tirx.SeqStmt([*declared, flat.body])
     return tirx.PrimFunc([*pointers, n, flags], body, ir.PrimType("int32")).with_attr(attrs)

@@ -116,5 +116,5 @@ int32_t select_recorded(const te_select_where_call* call, int with_rows) {
   if (with_rows) take_rows(&kernels);
   count_of_notes = jobs = loops = fences = taken = given_back = wanted_threads = 0;
   const te_select_pool_of_caller pool = {run_pieces, &loops, threads_on_pool};
-  return te_select_where_walk(&kernels, &machine, call, on_pool ? &pool : NULL, NULL);
+  return te_select_where_walk(&kernels, &machine, call, NULL, on_pool ? &pool : NULL, NULL);
 }
