@@ -31,18 +31,16 @@ static int32_t call(const te_select_where_call* given, te_select_where_plan* pla
 
 te_select_where_sources sources; /* of the last call that converts */
 
-static int32_t call_staged(const te_select_where_call* given,
-                           const te_select_where_sources* found, te_select_where_plan* plan) {
+static int32_t call_staged(const te_select_where_call* given, const te_select_where_sources* found,
+                           te_select_where_plan* plan) {
   sources = *found;
   return call(given, plan);
 }
 
 static const char* refusal(void) { return 0; }
 
-const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSION,
-                                         .call = call,
-                                         .refusal = refusal,
-                                         .staged = call_staged};
+const te_select_where_library library = {
+    .version = TE_SELECT_WHERE_VERSION, .call = call, .refusal = refusal, .staged = call_staged};
 const te_select_where_library old = {
     .version = TE_SELECT_WHERE_OLDEST, .call = call, .refusal = refusal};
 

@@ -76,7 +76,9 @@ static void* add_rows(void* unused) {
   (void)unused;
   static te_select_where_kernels rows;
   take_rows(&rows);
-  const te_select_where_library other = {.version = TE_SELECT_WHERE_VERSION, .kernels = &rows};
+  static const te_select_where_stages stages;
+  const te_select_where_library other = {
+      .version = TE_SELECT_WHERE_VERSION, .kernels = &rows, .stages = &stages};
   first_use()->add(&other);
   return NULL;
 }

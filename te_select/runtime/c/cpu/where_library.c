@@ -143,11 +143,11 @@ static int32_t kind_of(DLDataType type) {
 static int is_same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits; }
 
 /* The kind of a side that is converted to out's type; TE_SELECT_AS_IS if it is not. */
-static int32_t kind_of_side(DLDataType own, DLDataType type) {
-  if (is_same(own, type) || own.lanes != 1) return TE_SELECT_AS_IS;
-  int32_t kind = kind_of(own), target = kind_of(type);
+static int32_t kind_of_side(DLDataType side, DLDataType type) {
+  if (is_same(side, type) || side.lanes != 1) return TE_SELECT_AS_IS;
+  int32_t kind = kind_of(side), target = kind_of(type);
   if (kind < 0 || kind >= TE_SELECT_KINDS || target < 0 || target >= TE_SELECT_KINDS ||
-      own.bits != 8 * te_select_item_of_kind(kind) ||
+      side.bits != 8 * te_select_item_of_kind(kind) ||
       type.bits != 8 * te_select_item_of_kind(target) || target == TE_SELECT_KIND_BOOL)
     return TE_SELECT_AS_IS;
   return te_select_kernel_at(&all_stages.of[kind][target]) ? kind : TE_SELECT_AS_IS;

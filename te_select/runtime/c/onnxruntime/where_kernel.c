@@ -70,7 +70,7 @@ static OrtStatus* compute(OrtKernelImpl* kernel, OrtKernelContext* context) {
   ORT_TRY(api->GetTensorMutableData(out, (void**)&call.data[TE_SELECT_OUT]));
   session of_call = {api, context};
   int32_t result = te_select_where_call_on(&call, parallel_for, &of_call, 0);
-  if (result == TE_SELECT_WHERE_UNSOUND && te_select_where_overlaps(&call)) {
+  if (result == TE_SELECT_WHERE_UNSOUND && te_select_where_overlaps(&call, NULL)) {
     result = call_by_copy(&call, &of_call);
   }
   if (result < 0) {

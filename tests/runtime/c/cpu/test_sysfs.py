@@ -26,6 +26,7 @@ class Machine(ctypes.Structure):
         ("model", ctypes.c_int32),
         ("has_avx512", ctypes.c_int32),
         ("has_amx", ctypes.c_int32),
+        ("l1", ctypes.c_int64),
         ("l2", ctypes.c_int64),
         ("l3", ctypes.c_int64),
         ("threads_per_l3", ctypes.c_int32),
