@@ -170,7 +170,7 @@ def test_result_is_made_in_out_if_nothing_is_converted_before(monkeypatch):
     """Recorded by where the kernels write."""
     written = []
     conds = [np.array([True, False, True])]
-    plan = ("none", None, 3, False, False)
+    plan = ("none", None, 3, False, False, (-1, -1, -1), 0)
     monkeypatch.setattr(numpy_functions, "extension", mock.Mock(wraps=numpy_functions.extension))
     monkeypatch.setattr(numpy_functions.extension, "plan", lambda *_: plan)
 
@@ -183,8 +183,10 @@ def test_result_is_made_in_out_if_nothing_is_converted_before(monkeypatch):
     for choice, default, fits in (
         (f8, 0, True),
         (f8, f8 + 1, True),
-        (f4, f8 + 1, False),
+        (f4, f8 + 1, False),  # NumPy warns of a signalling NaN, so a conversion may raise
         (f8, f4, False),
+        (np.arange(3), f8 + 1, True),
+        (f8, np.arange(3), True),
         (1.5, f8, True),
     ):
         out = np.empty(3)
