@@ -111,8 +111,8 @@ def build(path: str | None = None, target: str = "native") -> Path:
 
 def _load_kernels(width: int, converts: int) -> bool:
     """Load the kernels for elements of this many bytes, and the stages if a call needs one."""
-    parts = [family.part_of_width(width), *[family.STAGES] * converts]
-    return all(map(library.fetch, parts))
+    is_there = library.fetch(family.part_of_width(width))
+    return is_there and (not converts or library.fetch(family.STAGES))
 
 
 def _half_flags() -> int:

@@ -61,8 +61,8 @@ def held(workloads: Iterable[Workload], stages: Iterable[str] = ()) -> list[str]
     """The names of the parts all of whose workloads, or stages by their names, are among these."""
     found = set(workloads)
     names = [name for name, members in parts().items() if found >= members.keys()]
-    is_whole = set(stages) >= {stage.name for stage in all_stages()}
-    return [*names, *[STAGES] * is_whole]
+    has_stages = set(stages) >= {stage.name for stage in all_stages()}
+    return [*names, STAGES] if has_stages else names
 
 
 def members(workloads: Iterable[Workload]) -> dict[Workload, str]:

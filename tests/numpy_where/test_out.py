@@ -32,19 +32,21 @@ def test_out_is_written_as_if_from_copies(door, case):
 
 @pytest.mark.parametrize("kind", [np.ndarray, np.memmap])
 def test_operands_of_two_types_are_selected_in_out(kind, monkeypatch):
-    """If that shares no memory with them."""
+    """If that overlaps none of them, or is the memory of one with items of the same size."""
     cond = np.arange(40_000) % 2 == 0
     x = np.arange(40_000)
     memory = np.arange(120_000.0)
     y = memory[:40_000]
     copied = mock.Mock(wraps=numpy_rules._into)
     monkeypatch.setattr(numpy_rules, "_into", copied)
-    outs = memory[40_000::2], memory[20_000:60_000], y
-    for number, out in enumerate(each.view(kind) for each in outs):
-        assert ("then copied to out" in where.explain(cond, x, y, out).steps) == bool(number)
+    outs = memory[40_000::2], memory[20_000:60_000], y, x.view("f8")
+    for out in (each.view(kind) for each in outs):
+        overlaps = out.ctypes.data == memory[20_000:].ctypes.data
+        assert ("then copied to out" in where.explain(cond, x, y, out).steps) == overlaps
         expected = np.where(cond, x, y)
         assert where(cond, x, y, out=out) is out and (out == expected).all()
-        assert copied.call_count == number
+        assert copied.call_count == overlaps
+        copied.reset_mock()
 
 
 @pytest.mark.parametrize(("out", "error", "said"), REFUSED)
