@@ -7,7 +7,8 @@ from tvm import IRModule, ir, tirx, transform
 from tvm.target import Target
 
 from te_select.backends.cpu import lowering
-from te_select.operator.stages import Stage, definition
+from te_select.operator.stage_definition import definition
+from te_select.operator.stages import Stage
 
 
 def write(

@@ -1,0 +1,138 @@
+"""The definition of stages as TVM tensor expressions: one element of what is made of one item."""
+
+import functools
+import itertools
+from typing import Any
+
+import numpy as np
+from tvm import ir, te, tirx
+
+from te_select.operator.stages import BITS, QUIET, Stage
+
+
+def definition(stage: Stage) -> tirx.PrimFunc:
+    """Define a stage as a TVM tensor expression.
+
+    Parameters
+    ----------
+    stage
+        The stage.
+
+    Returns
+    -------
+    tvm.tirx.PrimFunc
+        ``main(source, made, flags)``. The elements are those of the types, complex ones have a
+        trailing axis of two; a boolean is a byte. Buffers are aligned to a byte.
+    """
+    n = tirx.Var("n", "int64")
+    flags = tirx.Var("flags", "int64")
+    parts_in, parts_out = (_parts(name) for name in (stage.source, stage.target))
+    extent: ir.Expr = n
+    if stage.source == BITS:
+        extent = tirx.floordiv(n + tirx.IntImm("int64", 14), tirx.IntImm("int64", 8))
+    source = te.placeholder((extent, *parts_in), _carrier(stage.source), "source")
+
+    def made(i: Any, *part: Any) -> Any:
+        if stage.source == BITS:
+            bit = i + flags
+            byte = source[tirx.shift_right(bit, tirx.IntImm("int64", 3))].asobject()
+            place = tirx.bitwise_and(bit, tirx.IntImm("int64", 7)).astype("uint8")
+            return tirx.bitwise_and(tirx.shift_right(byte, place), tirx.const(1, "uint8"))
+        if stage.target == "bool":
+            places = [(i, *at) for at in _each(parts_in)]
+            found = [_truth(source[place].asobject(), stage.source) for place in places]
+            return functools.reduce(tirx.bitwise_or, found)
+        index = (i, *part) if parts_in else (i,)
+        value = _number(source[index].asobject(), stage, flags)
+        if part and not parts_in:
+            return tirx.Select(part[0] == 0, value, tirx.const(0, value.ty.dtype))
+        return value
+
+    out = te.compute((n, *parts_out), made, name="made")
+    return te.create_prim_func([source, out, flags])
+
+
+def _parts(name: str) -> tuple[int, ...]:
+    """The trailing axis of a type."""
+    return (2,) if name.startswith("complex") else ()
+
+
+def _each(parts: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The indices of the parts of an element."""
+    return list(itertools.product(*map(range, parts)))
+
+
+def _carrier(name: str) -> str:
+    """The type in which elements are read and written, of one part of a complex one."""
+    if name in (BITS, "bool"):
+        return "uint8"
+    if name == "float16":
+        return "uint16"
+    return {"complex64": "float32", "complex128": "float64"}.get(name, name)
+
+
+def _truth(value: Any, source: str) -> Any:
+    """Whether an element is not zero, as a byte; a NaN is not zero."""
+    if source == "float16":
+        value = tirx.bitwise_and(value, tirx.const(0x7FFF, "uint16"))
+    zero = tirx.const(0, value.ty.dtype)
+    return tirx.Select(value == zero, tirx.const(0, "uint8"), tirx.const(1, "uint8"))
+
+
+def _number(value: Any, stage: Stage, flags: Any) -> Any:
+    """An element as a number of another type."""
+    target = _carrier(stage.target)
+    if stage.source == "bool":
+        value = _truth(value, stage.source)
+    if stage.target == "float16":
+        return _to_half(value)
+    if stage.source == "float16":
+        return _of_half(value, target, flags)
+    return value.astype(target)
+
+
+def _to_half(value: Any) -> Any:
+    """A whole number of at most eight bits as the bits of a float16, which holds it exactly."""
+    bits = tirx.reinterpret("uint32", value.astype("float32"))
+    sign = tirx.bitwise_and(tirx.shift_right(bits, tirx.const(16, "uint32")), _word(0x8000))
+    magnitude = tirx.shift_right(tirx.bitwise_and(bits, _word(0x7FFFFFFF)), _word(13))
+    moved = tirx.Select(magnitude == _word(0), _word(0), magnitude - _word((127 - 15) << 10))
+    return tirx.bitwise_or(sign, moved).astype("uint16")
+
+
+def _word(number: int) -> Any:
+    return tirx.const(number, "uint32")
+
+
+def _of_half(half: Any, target: str, flags: Any) -> Any:
+    """A float16 as a float32 or float64, by its bits.
+
+    A conversion of the CPU would make a signalling NaN quiet, which NumPy's build may not do.
+    """
+    kind = np.finfo(target)
+    bits = f"uint{kind.bits}"
+
+    def whole(number: int) -> Any:
+        return tirx.const(number, bits)
+
+    wide = half.astype(bits)
+    sign = tirx.shift_left(tirx.bitwise_and(wide, whole(0x8000)), whole(kind.bits - 16))
+    shift = whole(kind.nmant - 10)
+    moved = tirx.shift_left(tirx.bitwise_and(wide, whole(0x7FFF)), shift)
+    bias = 2 ** (kind.iexp - 1) - 1
+    normal = moved + whole((bias - 15) << kind.nmant)
+    # A subnormal half is a fraction of the least normal one, from which that is subtracted.
+    least = (bias - 14) << kind.nmant
+    fraction = tirx.reinterpret(target, moved + whole(least))
+    subnormal = tirx.reinterpret(bits, fraction - tirx.const(2.0**-14, target))
+    quiet = tirx.shift_left(
+        tirx.bitwise_and(flags, tirx.IntImm("int64", QUIET)).astype(bits), whole(kind.nmant - 4)
+    )
+    exponent = tirx.bitwise_and(half, tirx.const(0x7C00, "uint16"))
+    fractional = tirx.bitwise_and(half, tirx.const(0x03FF, "uint16"))
+    largest = moved + whole((2 * bias - 30) << kind.nmant)
+    nan = tirx.bitwise_or(largest, quiet)
+    top = tirx.Select(fractional == tirx.const(0, "uint16"), largest, nan)
+    found = tirx.Select(exponent == tirx.const(0, "uint16"), subnormal, normal)
+    found = tirx.Select(exponent == tirx.const(0x7C00, "uint16"), top, found)
+    return tirx.reinterpret(target, tirx.bitwise_or(sign, found))
