@@ -27,6 +27,7 @@ _REMOVED = {
         for flag in ("corpus", "case", "target")
     },
 }  # in 0.3
+_DISTRIBUTIONS = {"tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi"}  # that are named otherwise
 _Kind = TypeVar("_Kind", bound=Exception)
 _warned_of: set[str] = set()
 _BETWEEN = ("te_select", "contextlib")  # packages of frames between a warning and the caller
@@ -149,7 +150,14 @@ def _was_given_its_caller(frame: FrameType) -> bool:
 def not_installed(what: str, error: ModuleNotFoundError) -> NotInstalledError:
     """The error of something whose module is not there."""
     needed = f"{what} needs {error.name}, which is not installed"
-    return NotInstalledError(f"{needed}; install te-select")
+    return NotInstalledError(f"{needed}; {_how_to_install(str(error.name).partition('.')[0])}")
+
+
+def _how_to_install(module: str) -> str:
+    """How a module is installed; an index may have another's te-select (SECURITY.md)."""
+    if module == "te_select":
+        return "install the wheel of te-select by its path, or a clone of it"
+    return f"pip install {_DISTRIBUTIONS.get(module, module)}"
 
 
 def removed(name: str) -> str | None:

@@ -1,10 +1,13 @@
 """Warnings of te_select, where they point; and what names say that are gone."""
 
+import re
 import sys
 
 import pytest
 
 import te_select
+from te_select import errors
+from tests.support.documents import ROOT
 from tests.support.programs import ended
 
 
@@ -55,3 +58,18 @@ def test_warning_made_an_error_is_shown_and_the_call_goes_on(tmp_path):
     )
     expected = "3: RuntimeWarning: te_select cannot keep what it has built"
     assert warned(tmp_path, text, "-W", "error").startswith(expected)
+
+
+def test_message_names_the_package_that_has_the_module():
+    named = {"tvm_ffi": "apache-tvm-ffi", "tvm.ir": "apache-tvm", "onnx": "onnx"}
+    for module, package in named.items():
+        error = errors.not_installed("te_select.load", ModuleNotFoundError(name=module))
+        said = f"te_select.load needs {module}, which is not installed; pip install {package}"
+        assert str(error) == said
+
+
+def test_no_message_installs_us_by_a_name_that_an_index_may_have():
+    """SECURITY.md, "Names of packages"."""
+    for path in (ROOT / "te_select").rglob("*.py"):
+        assert not re.search(r"install '?te-select", path.read_text()), path
+        assert "te-select[" not in path.read_text(), path

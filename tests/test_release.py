@@ -58,7 +58,7 @@ RUNTIME = """
         try:
             build()
         except te_select.SelectError as error:
-            assert "install te-select" in str(error), error
+            assert "install the wheel of te-select by its path" in str(error), error
         else:
             raise AssertionError("there is a compiler")
     assert not hasattr(te_select, "tune") and not hasattr(te_select, "export")
@@ -208,7 +208,7 @@ def test_runtime_verifies_and_inspects_in_a_shell(made, library, tmp_path):
     for words in missing:
         done = run(shell, *words)
         assert done.returncode == 1, words
-        assert "which is not installed; install te-select" in done.stderr
+        assert "which is not installed; install the wheel of te-select" in done.stderr
         assert done.stderr.count("\n") == 1, done.stderr
 
 

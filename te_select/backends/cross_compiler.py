@@ -60,7 +60,7 @@ def _find(triple: str, _wanted: str, _path: str) -> tuple[str, ...]:
     raise ToolchainError(
         f"no C compiler for {triple} is found; install {gcc} (Debian: apt install "
         f"gcc-{triple.replace('_', '-')}), clang and lld with the C library of {triple}, or the "
-        "ziglang package (pip install 'te-select[cross]')"
+        "ziglang package (pip install ziglang)"
     )
 
 

@@ -30,8 +30,8 @@ def _run() -> None:
         from te_select.cli.verbs import app  # noqa: PLC0415 - needs typer, which may be missing
     except ModuleNotFoundError as error:
         sys.exit(
-            f"te-select: error: {not_installed('the command line', error)}, or "
-            "te-select-runtime[cli], which verifies and inspects libraries"
+            f"te-select: error: {not_installed('the command line', error)}; it needs rich, typer "
+            "and ml_dtypes, beside the wheel of te-select-runtime or of te-select"
         )
     warnings.showwarning = _warn
     variables.warn_of_unknown()

@@ -1,7 +1,7 @@
 """Reads model files: every Where or Select in them, and what te-select does with it.
 
 `te_select.frontends.formats` lists the formats. Nothing here needs a compiler.
-The onnx and defusedxml packages come with ``pip install 'te-select[models]'``.
+The onnx and defusedxml packages are optional.
 """
 
 import hashlib

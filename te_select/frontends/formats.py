@@ -44,7 +44,7 @@ class Format:
             reader = pkgutil.resolve_name(self.reader)
         except ModuleNotFoundError as error:
             raise ToolchainError(
-                f"{self.title} is read with {error.name}; pip install 'te-select[models]'"
+                f"{self.title} is read with {error.name}; pip install {error.name}"
             ) from error
         nodes: list[ModelNode] = reader(file, expand=expand)
         return nodes

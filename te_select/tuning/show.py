@@ -135,6 +135,9 @@ def report_of_knobs(knobs: Sequence[Knob]) -> Iterator[str]:
 def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
     """Draw how each workload's best time fell with the trials, and what each knob was worth.
 
+    The rows of both halves are the workloads. At the left a row is filled up to what its trials had
+    gained so far; the numbers are the most of it, and what the finals have confirmed.
+
     Parameters
     ----------
     path
@@ -147,17 +150,27 @@ def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
     names = list(dict.fromkeys(knob.name for each in outcomes for knob in each.knobs))
     size = (6 + 1.3 * len(names), max(4, 2.2 + 0.55 * len(outcomes)))
     figure = Figure(figsize=size, layout="constrained")
-    trials, worth = figure.subplots(1, 2, width_ratios=(5, 1.3 * max(1, len(names))))
-    trials.axhline(1, color="gray", linewidth=0.8)
+    widths = 5, 1.3 * max(1, len(names))
+    trials, worth = figure.subplots(1, 2, sharey=True, width_ratios=widths)
     trials.locator_params(axis="x", integer=True)
-    trials.set(title="Best so far", xlabel="trials", ylabel="speed-up over the default")
+    trials.set(title="Best so far, and the gain in the finals\n(hatched: unsure)", xlabel="trials")
     worth.set(title="What each knob is worth\n(1 = the default's value; hatched: unsure)")
     for row, outcome in enumerate(outcomes):
         if outcome.seconds and outcome.seconds[0]:
             timed = (math.inf if each is None else each for each in outcome.seconds)
             best = [outcome.seconds[0] / each for each in itertools.accumulate(timed, min)]
-            trials.step(range(1, len(best) + 1), best, where="post", label=outcome.name)
-        unsure = bool(outcome.record and outcome.record.unsure)
+            heights = [0.9 * (gain - 1) / max(best[-1] - 1, 0.1) for gain in best]
+            bottom = row + 0.45
+            tops = [bottom - height for height in heights]
+            steps = range(1, len(best) + 1)
+            filled: dict[str, Any] = {"facecolor": "none", "hatch": "//", "edgecolor": "lightgray"}
+            if not is_unsure(outcome):
+                filled = {"facecolor": "C0", "alpha": 0.4}
+            trials.fill_between(steps, bottom, tops, step="post", **filled)
+            found = outcome.record.gain if outcome.record else 1.0
+            said = f"{best[-1]:.2f}, finals {found:.2f}"
+            trials.text(1, row, said, va="center", fontsize=8)
+        unsure = is_unsure(outcome)
         for knob in outcome.knobs:
             column = names.index(knob.name)
             color = "C2" if knob.gain > 1 else "C3"
@@ -167,14 +180,19 @@ def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
             worth.bar(column, 1, 1, row - 0.5, edgecolor="lightgray", **look)
             text = f"{knob.default} -> {knob.value}:\n{knob.gain:.2f}"
             worth.text(column, row, text, ha="center", va="center", fontsize=9)
-    if trials.get_legend_handles_labels()[0]:
-        figure.legend(loc="outside lower center", ncols=4, fontsize=8)
     worth.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize=9)
     labels = [outcome.name for outcome in outcomes]
-    worth.set_yticks(range(len(outcomes)), labels, parse_math=False, fontsize=9)
+    trials.set_yticks(range(len(outcomes)), labels, parse_math=False, fontsize=9)
+    trials.margins(y=0)
     worth.margins(0)
-    worth.invert_yaxis()
+    trials.set_ylim(len(outcomes) - 0.5, -0.5)
     figure.savefig(path)
+
+
+def is_unsure(outcome: Outcome) -> bool:
+    """Whether a workload's outcome cannot be trusted, accepted or not."""
+    record = outcome.record
+    return record is not None and bool(record.unsure or record.accepted)
 
 
 def interruption(outcomes: Sequence[Outcome], workloads: int, progress: Progress | None) -> str:

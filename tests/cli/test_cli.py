@@ -270,7 +270,9 @@ def test_help_of_the_runtime_lists_its_own_verbs() -> None:
     listed = re.findall(r"^│ ([a-z]+)  ", shown("--help"), re.MULTILINE)
     assert listed == ["verify", "inspect", "env", "cache"]
     assert shown("nonsense").endswith("expected one of verify, inspect, env, cache\n")
-    assert "not installed; install te-select" in shown("compile", *FLAGS, "-o", "none.so")
+    assert "not installed; install the wheel of te-select by" in shown(
+        "compile", *FLAGS, "-o", "none.so"
+    )
     assert " compile " in run("--help").stdout
 
 

@@ -68,7 +68,7 @@ def test_page_of_models_has_a_row_for_every_format():
 
 
 def test_packages_of_readers_are_in_the_extras():
-    """What readers import comes with ``te-select[models]``, as their messages say."""
+    """What readers import, and what their messages name, is in the extras."""
     for row in formats.FORMATS:
         path = ROOT / f"{row.reader.partition(':')[0].replace('.', '/')}.py"
         files = [path, *path.parent.glob(f"{path.stem}_*.py"), *path.parent.glob("*_graph/*.py")]

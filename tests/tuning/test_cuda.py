@@ -160,7 +160,7 @@ def workers(monkeypatch):
 
 def test_workload_is_tuned_from_the_shell_beside_the_roof(tmp_path, workers):
     flags = ["--cond", "64,1", "--then", "64,500", "--else", "", "--target", TARGET, "--json"]
-    more = ["--trials", "3", "--jobs", "1", "--all", "--tuning-logs", str(tmp_path)]
+    more = ["--trials", "3", "--all", "--tuning-logs", str(tmp_path)]
     done = cli.run("tune", *flags, *more)
     assert done.exit_code == 0, done.output
     (outcome,) = json.loads(done.stdout)["workloads"]

@@ -45,7 +45,7 @@ def found(folder):
 
 @pytest.mark.parametrize(("nodes", "kills"), [(20, 4), pytest.param(40, 5, marks=pytest.mark.long)])
 def test_killed_session_ends_with_the_records_of_a_whole_one(model, nodes, kills, tmp_path):
-    flags = ["--no-profile", "--model", str(model), "--trials", "2", "--all", "--jobs", "1"]
+    flags = ["--no-profile", "--model", str(model), "--trials", "2", "--all"]
     flags += ["--tuning-logs"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     document = run_json("tune", *flags, whole)

@@ -91,7 +91,7 @@ def test_picture_has_the_trials_and_a_cell_for_each_knob(tmp_path, suffix):
     unsure = Record({}, 1e-4, 1e-4, 9, 0, "x/y", W, unsure="noise")
     outcomes = [
         Outcome("mask over heads", RECORD, knobs=knobs, seconds=[2.0, 1.0, None]),
-        Outcome("a$x_{$b", unsure, knobs=knobs[:1]),
+        Outcome("a$x_{$b", unsure, knobs=knobs[:1], seconds=[2.0, 0.9, 0.9]),
     ]
     show.plot(path, outcomes)
     data = path.read_bytes()
@@ -99,4 +99,7 @@ def test_picture_has_the_trials_and_a_cell_for_each_knob(tmp_path, suffix):
     if suffix == "svg":
         for text in (b"mask over heads", b"(1 = the default's value", b"4 -&gt; 8:", b"<pattern"):
             assert text in data, text
-        assert data.count(b"<!-- 2.00 -->") >= 2
+        assert data.count(b"<!-- 2.00") >= 1
+        assert data.count(b"<!-- mask over heads -->") == 1
+        assert b"2.22, finals 1.00" in data  # of the row that is hatched in both halves
+        assert data.count(b"url(#") >= 2

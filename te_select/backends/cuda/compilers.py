@@ -1,6 +1,6 @@
 """The CUDA compiler: from CUDA C++ to machine code, PTX and a listing of machine code.
 
-It is ``nvcc`` if that is installed, otherwise NVRTC from the package index (``te-select[cuda]``).
+It is ``nvcc`` if that is installed, otherwise NVRTC from the package index.
 Neither needs a GPU or a driver.
 """
 
@@ -21,7 +21,8 @@ COMPILERS = (nvcc, nvrtc)
 _ARCH = re.compile(r"sm_(\d{2,3})")
 _KEPT = 8  # results; who asks for one level of a kernel's source often asks for another
 _INSTALL = (
-    "install the CUDA toolkit, or NVRTC from the package index: pip install 'te-select[cuda]'"
+    "install the CUDA toolkit, or NVRTC from the package index: pip install cuda-bindings "
+    "nvidia-cuda-nvrtc"
 )
 
 

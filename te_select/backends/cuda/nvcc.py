@@ -80,7 +80,7 @@ def disassemble(cubin: bytes) -> str:
     nvdisasm = utility("nvdisasm")
     if nvdisasm is None:
         raise ToolchainError(
-            "no nvdisasm is found; install the CUDA toolkit, or pip install 'te-select[cuda]'"
+            "no nvdisasm is found; install the CUDA toolkit, or pip install nvidia-cuda-nvdisasm"
         )
     with scratch.folder() as folder:
         path = folder / "kernels.cubin"

@@ -1,4 +1,4 @@
-"""NVRTC, NVIDIA's compiler as a library, from the package index (``te-select[cuda]``)."""
+"""NVRTC, NVIDIA's compiler as a library, from the package index."""
 
 import functools
 from typing import Any

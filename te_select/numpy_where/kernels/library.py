@@ -235,7 +235,7 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
             image = file.read(_MOST_BYTES)
         manifest, _ = _checked(image, str(PREBUILT))
     except caught(ArtifactError, OSError, EOFError, zlib.error, MemoryError) as error:
-        text = f"{PREBUILT} cannot be used, install te-select-runtime again: {error}"
+        text = f"{PREBUILT} cannot be used, install that wheel again, by its path: {error}"
         warn(text, once="where")
         return None
     return image if set(parts) <= set(_held(manifest)) else None

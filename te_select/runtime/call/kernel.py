@@ -218,7 +218,7 @@ class Kernel(abc.ABC):
         except ImportError as error:
             raise ArtifactError(
                 f"the source of a kernel is rebuilt by the compiler, which cannot be imported "
-                f"({error}); install te-select"
+                f"({error}); install the wheel of te-select by its path, or a clone of it"
             ) from error
         config = dict(self._record.at(of_level).config)
         return str(rebuilt(self.workload, of_level, config, form))

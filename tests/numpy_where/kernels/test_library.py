@@ -200,7 +200,7 @@ def test_damaged_library_of_the_wheel_is_named(wheel, tmp_path, spoil):
     found = use(tmp_path / "cache", before)
     assert found["calls"] == 0
     (warning,) = found["warnings"]
-    assert warning.startswith(f"{path} cannot be used, install te-select-runtime again: ")
+    assert warning.startswith(f"{path} cannot be used, install that wheel again, by its path: ")
 
 
 @pytest.mark.parametrize("has_other_kernels", [False, True])
@@ -212,7 +212,7 @@ def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path, has_o
         path.write_bytes(gzip.compress(other.read_bytes(), 1))
     (warning,) = use(tmp_path / "cache", before)["warnings"]
     assert "to build kernels needs te_select.compiler.family_library" in warning
-    assert warning.endswith("which is not installed; install te-select")
+    assert warning.endswith("; install the wheel of te-select by its path, or a clone of it")
 
 
 def test_build_in_a_thread_leaves_the_size_of_other_stacks(monkeypatch):
