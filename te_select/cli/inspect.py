@@ -97,7 +97,8 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     elif as_json:
         console.show(document, as_json)
     else:
-        console.show({**document, "kernels": for_people(document["kernels"])}, as_json)
+        known = {name: said for name, said in document.items() if said not in ([], {})}
+        console.show({**known, "kernels": for_people(document["kernels"])}, as_json)
     raise typer.Exit(console.FAILED if path and "files_written" not in document else 0)
 
 

@@ -154,8 +154,8 @@ def prune_command(logs: Folder = None, target: Targets = "*", as_json: flags.Jso
 
 
 _COLUMNS = (
-    "target", "record", "microseconds", "default_microseconds", "outcome", "trials", "busy_cores",
-    "spread", "machine",
+    "target", "record", "shapes", "microseconds", "default_microseconds", "outcome", "trials",
+    "busy_cores", "spread", "machine",
 )  # fmt: skip
 _TOLD = ("unsure", "accepted", "edited", "busy_cores", "spread", "tvm")
 _SAID = ("workload", "trials", "failed", "machine", "command", "cond", "sizes")
@@ -165,6 +165,7 @@ def _row(target: str, entry: Record) -> dict[str, Any]:
     return {
         "target": target,
         "record": entry.key,
+        "shapes": str(entry.workload),
         "microseconds": 1e6 * entry.seconds,
         "default_microseconds": 1e6 * entry.default_seconds,
         "config": dict(entry.config),

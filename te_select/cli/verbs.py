@@ -55,4 +55,4 @@ def _options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Compile Select (Where) into the fastest kernel that a machine can run."""
+    """Compile Select (Where) into kernels for this machine or others, tune them and ship them."""

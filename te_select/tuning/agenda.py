@@ -53,6 +53,8 @@ class Outcome:
         What a probe moved; None if it was not measured.
     resumed
         How many of its trials an earlier run had measured.
+    forgotten
+        How many of an earlier run were of no use, as the default's time had changed.
     default_seconds
         What a call took before the search; None if it was not measured.
     passed_over
@@ -71,6 +73,7 @@ class Outcome:
     fresh: bool = True
     roof_bytes_per_second: float | None = None
     resumed: int = 0
+    forgotten: int = 0
     default_seconds: float | None = None
     passed_over: str = ""
     ended_early: bool = False

@@ -117,6 +117,7 @@ class Journal:
         self.path = self.folder / f"{record}.jsonl"
         self._versions = dict(versions)
         self.own: set[ConfigKey] = set()  # configs that this process has measured
+        self.forgotten = 0  # trials of an earlier session that are of no use any more
 
     def read(self) -> dict[ConfigKey, Trial]:
         """The trials of the session that is not done; the last of each config.

@@ -49,8 +49,9 @@ class Effort:
 
 GAIN = 1.01  # speed-up over the best; what promises less is not worth a trial
 # Finals of 25 rounds let a kernel beat itself in 1 of 144 pairs.
+QUICK = "quick"
 EFFORTS = {
-    "quick": Effort(10, 3.0, 0.5, 1.05, 2, (3, 5, 11)),
+    QUICK: Effort(10, 3.0, 0.5, 1.05, 2, (3, 5, 11)),
     "full": Effort(64, 120.0, 1.0, GAIN, 4, (5, 15, 25)),
 }
 

@@ -30,7 +30,7 @@ from te_select.records.sizes import Ranges
 from te_select.timing.inputs import Mask
 from te_select.tuning.journal import Journal, Knob, config_key, knobs_of
 from te_select.tuning.measuring.measurer import Measurer
-from te_select.tuning.options import LOCAL, Options, open_measurer
+from te_select.tuning.options import LOCAL, QUICK, Options, open_measurer
 from te_select.tuning.search import Batches, search
 from te_select.tuning.space import Space
 from te_select.tuning.task import Task
@@ -130,7 +130,9 @@ class Session(contextlib.AbstractContextManager["Session"]):
             is_trusted = doubt.trust(entry) > 1 - self.options.accept_unsure
             if entry.identity == name and is_trusted and not doubt.unusable(entry):
                 under = {each: entry.session.get(each, "") for each in task.conditions}
+                # A session that leaves less out tries again.
                 is_free = bool(self.options.fixed) or "fixed" not in entry.session
+                is_free &= self.options.effort == QUICK or "effort" not in entry.session
                 has_fixed = self.options.fixed.items() <= entry.config.items()
                 return entry if under == task.conditions and is_free and has_fixed else None
         return None
@@ -194,15 +196,12 @@ class Session(contextlib.AbstractContextManager["Session"]):
             spread = its.ratios(of_default).spread
             gain = of_default.median / its.median if won else 1.0
             accept = self.options.accept_unsure
-            late = run.is_cut_short and not won
             said = doubt.reasons(busy, spread, gain, run.promised, accept=accept)
-            unsure = said
-            accepted = ""
-            if late:
-                unsure = said or doubt.LATE
-            elif accept:
-                unsure = ""
-                accepted = said
+            # A quick session is over when its time is: a full one tries all of it again.
+            if not said and run.is_cut_short and not won and self.options.effort != QUICK:
+                said = doubt.LATE
+            unsure = "" if accept else said
+            accepted = said if accept else ""
             if not won or unsure:
                 best = self._default(task)
                 its = of_default
@@ -216,12 +215,19 @@ class Session(contextlib.AbstractContextManager["Session"]):
                 "spread": spread,
             }
             held = " ".join(f"{knob}={value}" for knob, value in self.options.fixed.items())
-            texts = {"fixed": held, "unsure": unsure, "accepted": accepted, **task.conditions}
+            effort_said = QUICK if self.options.effort == QUICK else ""
+            texts = {
+                "effort": effort_said,
+                "fixed": held,
+                "unsure": unsure,
+                "accepted": accepted,
+                **task.conditions,
+            }
             told |= {name: text for name, text in texts.items() if text}
             record = log.made(task.sized, self.target, told | self._provenance(task))
             if not only or not record.default_won:
                 store.put(self.folder, [record])
-            if unsure != doubt.LATE:  # else the next session goes on with its trials
+            if said != doubt.LATE:  # else the next session goes on with its trials
                 journal.close()
         return record
 

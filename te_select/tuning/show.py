@@ -234,6 +234,11 @@ def _notes(outcome: Outcome) -> list[str]:
             notes.append("the default won")
     if outcome.resumed:
         notes.append(f"{count_of(outcome.resumed, 'trial')} taken over from an earlier run")
+    if outcome.forgotten:
+        notes.append(
+            f"0 of {count_of(outcome.forgotten, 'trial')} taken over: the default's time has "
+            "changed by more than a tenth"
+        )
     if outcome.ended_early:
-        notes.append("ended early: nothing untried is predicted to be 1 % faster")
+        notes.append("ended early: nothing untried is predicted to be faster")
     return [note for note in notes if note]

@@ -121,6 +121,7 @@ class Run:
         progress = self._progress
         return {
             "resumed": progress.resumed,
+            "forgotten": self.journal.forgotten,
             "ended_early": progress.done < progress.total and not self.is_cut_short,
             "knobs": knobs_of([trial for _, trial in self._trials]),
             "seconds": progress.seconds,
@@ -146,6 +147,7 @@ class Run:
         if max(trial.seconds / before, before / trial.seconds) > LOST:
             self.journal.close()
             self.journal.append(trial)
+            self.journal.forgotten += len(self._known) - 1
             self._known = {config_key(trial.config): trial}
         return trial.seconds
 

@@ -8,7 +8,7 @@ from te_select.records import doubt, log
 from te_select.timing import cores
 from te_select.tuning import agenda as module
 from te_select.tuning import session as session_module
-from te_select.tuning import trials
+from te_select.tuning import show, trials
 from te_select.tuning.agenda import NEAR_ROOF, OUT_OF_TIME, Agenda, Job
 from te_select.tuning.options import Options
 from te_select.tuning.session import Session
@@ -162,10 +162,19 @@ def test_no_workload_begins_when_the_time_is_over(run):
 
 def test_trials_that_were_cut_short_are_taken_over(run):
     (cut,) = run(SLOW, seconds=4.0, accept_unsure=True)
-    assert (cut.record.unsure, cut.record.accepted) == (doubt.LATE, "")
+    assert (cut.record.unsure, cut.record.accepted) == ("", doubt.LATE)
     (whole,) = run(SLOW)
     assert whole.resumed == cut.record.trials - 1 > 0  # the default is measured anew
     assert whole.record.gain > 1
+
+
+def test_trials_that_are_of_no_use_any_more_are_told(run, monkeypatch):
+    (cut,) = run(SLOW, seconds=4.0)
+    monkeypatch.setitem(SECONDS, SLOW, 2 * SECONDS[SLOW])
+    (whole,) = run(SLOW)
+    assert (whole.resumed, whole.forgotten) == (0, cut.record.trials - 1)
+    (note,) = [line for line in show.report([whole]) if "taken over" in line]
+    assert note.startswith(f"  0 of {whole.forgotten} trials taken over: the default's time has")
 
 
 @pytest.mark.parametrize("busy", [0.0, 1.2])

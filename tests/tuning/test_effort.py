@@ -46,6 +46,13 @@ def test_time_of_one_workload_begins_when_its_default_is_measured(run, monkeypat
 
     record = run(BIG, Slow(), effort="quick", trials=None)
     assert record.trials == 5  # the default, and what begins in 1.5 seconds
+    assert record.unsure == ""  # the time is over as it should be
+
+
+def test_full_session_tries_again_what_a_quick_one_has_recorded(run):
+    for effort, is_tuned in (("quick", True), ("quick", False), ("full", True), ("quick", False)):
+        run(effort=effort)
+        assert bool(run.measurer.measured) == is_tuned
 
 
 def test_first_line_has_the_time_and_how_busy_others_are(monkeypatch):

@@ -50,7 +50,7 @@ def test_report_says_what_was_gained_and_why_not_in_80_columns():
     assert first == "1 of 4 workloads faster than the default: 2.00x at most"
     assert line.split() == ["w", "200", "us", "100", "us", "2.00x", "50%", "64"]
     assert head.split()[:2] == ["workload", "default"]
-    assert note == "  ended early: nothing untried is predicted to be 1 % faster"
+    assert note == "  ended early: nothing untried is predicted to be faster"
     for said in ("  1 trial taken over from an earlier run", "  tuned before", "  the default won"):
         assert said in lines
     assert max(map(len, (first, head, line, *lines))) <= 80
