@@ -11,8 +11,6 @@ made, n, and flags.
 import functools
 from dataclasses import dataclass
 
-import numpy as np
-
 # NumPy's types of numbers, in the order of the C half (``te_select_kind_of``).
 NUMBERS = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -57,6 +55,8 @@ class Stage:
 @functools.cache
 def stages() -> tuple[Stage, ...]:
     """All stages: NumPy's promotions to another type, and from all others to boolean."""
+    import numpy as np  # noqa: PLC0415 - kept off --help
+
     promoted = (
         Stage(one, found)
         for one in NUMBERS
