@@ -68,7 +68,7 @@ tvm-ffi: $(TEST)  ## check the runtime with the oldest and the newest tvm-ffi
 	$(BIN)/python release/with_tvm_ffi.py build/tvm-ffi
 
 # The site of the documents, into build/site. A link that leads nowhere is an error.
-docs: $(LINT)  ## build the site of the documents
+docs: $(BUILT)  ## build the site of the documents
 	$(BIN)/python -c "import material, mkdocstrings" 2>/dev/null || \
 		$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
