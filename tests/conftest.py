@@ -124,9 +124,9 @@ def kept_cache(request, name):
 
 @pytest.fixture(scope="session")
 def family(request):
-    """A cache with kernels of where(): runs of all widths, and some of rows. Later runs have it."""
+    """A cache with runs of all widths, some rows and all stages of where(). Later runs have it."""
     from te_select.numpy_where.kernels import building, key, library
-    from te_select.operator.family import parts
+    from te_select.operator.family import STAGES, parts
     from te_select.runtime.artifact import cache
 
     if library.extension is None:
@@ -136,9 +136,8 @@ def family(request):
             if cache.read(key.entry(key.WHOLE)) is None:
                 runs = [name for name in parts() if "rows" not in name]
                 cache.clear()  # entries that other sources have made
-                cache.write(
-                    key.entry(key.WHOLE), building.build_family([*runs, *ROWS], "native").image
-                )
+                made = building.build_family([*runs, *ROWS, STAGES], "native")
+                cache.write(key.entry(key.WHOLE), made.image)
         assert library.fetch("w4")
         yield folder
 

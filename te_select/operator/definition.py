@@ -80,7 +80,7 @@ def definition(workload: Workload) -> tirx.PrimFunc:
         return tirx.Select(chosen, then_b[branch], else_b[branch])
 
     out = te.compute(extents((*workload.out_shape, *trailing)), select, name="out")
-    return _align_to_elements(te.create_prim_func([cond, then, else_, out]))
+    return align_to_elements(te.create_prim_func([cond, then, else_, out]))
 
 
 def _within(axes: Axes, workload: Workload, rank: int) -> Axes:
@@ -95,7 +95,7 @@ def _index(i: tuple[ir.Var, ...], axes: Axes, rank: int) -> tuple[ir.Expr, ...]:
     return (*(zero if axis is None else i[axis] for axis in axes), *i[rank:])
 
 
-def _align_to_elements(func: tirx.PrimFunc) -> tirx.PrimFunc:
+def align_to_elements(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """Declare no more alignment than the element's.
 
     The default of 64 bytes would let code generation emit aligned moves. Those fault on an ordinary
@@ -104,6 +104,8 @@ def _align_to_elements(func: tirx.PrimFunc) -> tirx.PrimFunc:
     aligned = {}
     for param in func.params:
         t = param.ty
+        if isinstance(t, ir.PrimType):  # a number
+            continue
         aligned[param] = tirx.decl_buffer(
             t.shape,
             t.dtype,
@@ -119,4 +121,4 @@ def _align_to_elements(func: tirx.PrimFunc) -> tirx.PrimFunc:
     body = tvm_ffi.structural_map(
         func.body, (ir.Var, lambda var: aligned.get(var, var)), order="post"
     )
-    return tirx.PrimFunc([aligned[p] for p in func.params], body, func.ret_type, func.attrs)
+    return tirx.PrimFunc([aligned.get(p, p) for p in func.params], body, func.ret_type, func.attrs)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import ir, te, tirx
 
+from te_select.operator.definition import align_to_elements
 from te_select.operator.stages import BITS, QUIET, Stage
 
 
@@ -22,7 +23,8 @@ def definition(stage: Stage) -> tirx.PrimFunc:
     -------
     tvm.tirx.PrimFunc
         ``main(source, made, flags)``. The elements are those of the types, complex ones have a
-        trailing axis of two; a boolean is a byte. Buffers are aligned to a byte.
+        trailing axis of two; a boolean is a byte. Buffers are aligned to their element and to
+        nothing more.
     """
     n = tirx.Var("n", "int64")
     flags = tirx.Var("flags", "int64")
@@ -49,7 +51,7 @@ def definition(stage: Stage) -> tirx.PrimFunc:
         return value
 
     out = te.compute((n, *parts_out), made, name="made")
-    return te.create_prim_func([source, out, flags])
+    return align_to_elements(te.create_prim_func([source, out, flags]))
 
 
 def _parts(name: str) -> tuple[int, ...]:
