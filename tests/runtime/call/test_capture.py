@@ -134,18 +134,15 @@ def test_calls_of_two_kernels_of_one_workload_add_up(seen_of: Any) -> None:
 
 
 def test_seconds_of_where_are_those_of_calls_not_of_builds(seen_of: Any) -> None:
-    """A kernel of rows comes late, in the midst of calls that are timed."""
+    """A kernel of rows is built late: by the 4th call, which is timed."""
     seen = seen_of("""
-        import time
-        from te_select.numpy_where.kernels import library
-        load = library._from_cache
-        library._from_cache = lambda part: time.sleep(1) or load(part)
-        many = np.ones((1 << 20, 5), "f4")
-        for _ in range(3):
+        os.environ["TE_SELECT_CACHE_DIR"] = path + ".cold"
+        many = np.ones((209716, 5), "f4")
+        for _ in range(30):
             te_select.where(many[:, :1] > 0, many, 0)
-            te_select.where(x > 0, x, x)
+        assert len(os.listdir(path + ".cold")) >= 2
     """)
-    assert seen["where"] and sum(each["seconds"] for each in seen["where"].values()) < 0.9
+    assert seen["where"] and sum(each["seconds"] for each in seen["where"].values()) < 1.5
 
 
 def test_kernels_of_where_are_counted_and_runs_add_up(seen_of: Any) -> None:
