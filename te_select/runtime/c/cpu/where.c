@@ -317,8 +317,9 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   if (te_select_count_moved(bytes) >= machine->small_below) tasks = decide(&w, machine, bytes);
   if (stages) cut_for_stages(&w, 2 * machine->l1 / 3);
   else cut_block(&w, tasks);
-  te_select_block of_kernel = w.whole;
-  int is_copied = stages ? shape_staged(&w, &of_kernel) : w.by_tiles;
+  te_select_block tile;
+  const te_select_block* of_kernel = stages ? &tile : &w.whole;
+  int is_copied = stages ? shape_staged(&w, &tile) : w.by_tiles;
   if (plan) {
     plan->threads = w.threads;
     plan->past_cache = (w.flags & TE_SELECT_STREAM) != 0;
@@ -328,8 +329,8 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
     return TE_SELECT_WHERE_FAILED;
   }
   if (is_copied) return TE_SELECT_WHERE_DONE;
-  int number = te_select_rows_number(&of_kernel, w.around.width);
-  if (number < 0) return TE_SELECT_RUNS * width + te_select_runs_number(&of_kernel);
+  int number = te_select_rows_number(of_kernel, w.around.width);
+  if (number < 0) return TE_SELECT_RUNS * width + te_select_runs_number(of_kernel);
   int is_missing = !te_select_kernel_at(&kernels->rows[width][number]);
   number += TE_SELECT_WIDTHS * TE_SELECT_RUNS + TE_SELECT_ROWS * width;
   return is_missing ? number + TE_SELECT_WHERE_MISSING_KERNEL : number;

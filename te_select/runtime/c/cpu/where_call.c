@@ -58,17 +58,11 @@ int te_select_join_out(te_select_where_call* call, const te_select_view* out) {
   return 1;
 }
 
-static int32_t kind_of(const te_select_where_sources* sources, int operand) {
-  return sources && operand < TE_SELECT_INPUTS ? sources->kinds[operand] : TE_SELECT_AS_IS;
-}
-
 /* The address of the first byte of an operand, and the address behind its last byte. */
-static void find_extent(const te_select_where_call* call, const te_select_where_sources* sources,
-                        int operand, uintptr_t* first, uintptr_t* end) {
-  int32_t kind = kind_of(sources, operand);
-  int32_t as_is = operand == TE_SELECT_COND ? 1 : call->width;
+static void find_extent(const te_select_where_call* call, int operand, int64_t item,
+                        uintptr_t* first, uintptr_t* end) {
   int64_t below = 0;
-  int64_t above = kind == TE_SELECT_AS_IS ? as_is : te_select_item_of_kind(kind);
+  int64_t above = item;
   for (int32_t i = 0; i < call->ndim; ++i) {
     int64_t reach = call->strides[operand][i] * (call->shape[i] - 1);
     if (reach < 0) below += reach;
@@ -76,6 +70,22 @@ static void find_extent(const te_select_where_call* call, const te_select_where_
   }
   *first = (uintptr_t)call->data[operand] + (uintptr_t)below;
   *end = (uintptr_t)call->data[operand] + (uintptr_t)above;
+}
+
+static int is_converted(const te_select_where_sources* sources, int operand) {
+  return sources && sources->kinds[operand] != TE_SELECT_AS_IS;
+}
+
+static void find_extent_of_input(const te_select_where_call* call,
+                                 const te_select_where_sources* sources, int operand,
+                                 uintptr_t* first, uintptr_t* end) {
+  int32_t as_is = operand == TE_SELECT_COND ? 1 : call->width;
+  if (!is_converted(sources, operand)) {
+    find_extent(call, operand, as_is, first, end);
+    return;
+  }
+  int32_t kind = sources->kinds[operand];
+  find_extent(call, operand, te_select_item_of_kind(kind), first, end);
   if (kind == TE_SELECT_KIND_BITS) {
     *first = (uintptr_t)sources->bits + *first / 8;
     *end = (uintptr_t)sources->bits + (*end + 7) / 8;
@@ -85,8 +95,8 @@ static void find_extent(const te_select_where_call* call, const te_select_where_
 /* Whether an operand may be out itself: each of its items lies where its element is written. */
 static int is_as_wide(const te_select_where_call* call, const te_select_where_sources* sources,
                       int operand) {
-  int32_t kind = kind_of(sources, operand);
-  if (kind == TE_SELECT_AS_IS) return operand != TE_SELECT_COND;
+  if (!is_converted(sources, operand)) return operand != TE_SELECT_COND;
+  int32_t kind = sources->kinds[operand];
   return kind != TE_SELECT_KIND_BITS && te_select_item_of_kind(kind) == call->width;
 }
 
@@ -97,9 +107,9 @@ int te_select_where_overlaps(const te_select_where_call* call,
   const int64_t* out = call->strides[TE_SELECT_OUT];
   for (int32_t i = 0; i < call->ndim; ++i) elements *= (uint64_t)call->shape[i];
   if (!elements) return 0;
-  find_extent(call, sources, TE_SELECT_OUT, &first, &end);
+  find_extent(call, TE_SELECT_OUT, call->width, &first, &end);
   for (int operand = 0; operand < TE_SELECT_OUT; ++operand) {
-    find_extent(call, sources, operand, &from, &to);
+    find_extent_of_input(call, sources, operand, &from, &to);
     if (to <= first || end <= from) continue;
     int same =
         is_as_wide(call, sources, operand) && call->data[operand] == call->data[TE_SELECT_OUT];
