@@ -129,25 +129,25 @@ static const te_select_kernel any_shapes = {.name = "where"};
 static const char* const names[] = {"cond", "x", "y", "out"};
 static const te_select_request where = {&any_shapes, TE_SELECT_STRICT, names};
 
-/* The kind of an element type that is converted; else TE_SELECT_AS_IS. A float16 is not: what becomes
- * of a signalling NaN differs by the library whose tensor it is. */
+/* The kind of an element type; TE_SELECT_AS_IS if it has none. */
 static int32_t kind_of(DLDataType type) {
   int32_t log2 = __builtin_ctz(type.bits | 1U << 30) - 3;
   if (type.code == kDLBool) return TE_SELECT_KIND_BOOL;
   if (type.code == kDLInt) return TE_SELECT_KIND_INT8 + log2;
   if (type.code == kDLUInt) return TE_SELECT_KIND_UINT8 + log2;
-  if (type.code == kDLFloat && type.bits > 16) return TE_SELECT_KIND_FLOAT16 + log2 - 1;
+  if (type.code == kDLFloat && type.bits >= 16) return TE_SELECT_KIND_FLOAT16 + log2 - 1;
   return type.code == kDLComplex ? TE_SELECT_KIND_COMPLEX64 + log2 - 3 : TE_SELECT_AS_IS;
 }
 
 static int is_same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits; }
 
-/* The kind of a side that is converted to out's type; TE_SELECT_AS_IS if it is not. */
+/* The kind of a side that is converted to out's type; TE_SELECT_AS_IS if it is not. A float16 is not:
+ * what becomes of a signalling NaN differs by the library whose tensor it is. */
 static int32_t kind_of_side(DLDataType side, DLDataType type) {
   if (is_same(side, type) || side.lanes != 1) return TE_SELECT_AS_IS;
   int32_t kind = kind_of(side), target = kind_of(type);
-  if (kind < 0 || kind >= TE_SELECT_KINDS || target < 0 || target >= TE_SELECT_KINDS ||
-      side.bits != 8 * te_select_item_of_kind(kind) ||
+  if (kind < 0 || kind == TE_SELECT_KIND_FLOAT16 || kind >= TE_SELECT_KINDS || target < 0 ||
+      target >= TE_SELECT_KINDS || side.bits != 8 * te_select_item_of_kind(kind) ||
       type.bits != 8 * te_select_item_of_kind(target) || target == TE_SELECT_KIND_BOOL)
     return TE_SELECT_AS_IS;
   return te_select_kernel_at(&all_stages.of[kind][target]) ? kind : TE_SELECT_AS_IS;
