@@ -14,7 +14,9 @@ import pytest
 
 import te_select
 from te_select.errors import ArtifactError
-from te_select.numpy_where.kernels import key, library
+from te_select.numpy_where.kernels import building, key, library
+from te_select.operator.family import STAGES, held
+from te_select.operator.stages import stages
 from te_select.runtime.artifact import cache, stored
 from tests.support.libraries import edit_fields
 from tests.support.programs import python
@@ -129,6 +131,50 @@ def test_a_missing_entry_is_built_and_kept(tmp_path):
     (path,) = folder.glob("te_select-where_*")
     assert path.name.startswith("te_select-where_w4-")
     assert not use(folder)["tvm"]
+
+
+CONVERT = """
+    import os, sys
+    import numpy as np
+    import te_select
+    if sys.argv[1:]:
+        te_select.where.use(sys.argv[1])
+    c = np.arange(5000) % 3 == 0
+    x = np.arange(5000, dtype="f4")
+    def kept():
+        return sorted(name.split("-")[1] for name in os.listdir(folder) if "where" in name)
+    folder = os.environ["TE_SELECT_CACHE_DIR"]
+    assert (te_select.where(c, x, -1) == np.where(c, x, -1)).all()
+    before = kept()
+    assert (te_select.where(c, x, c) == np.where(c, x, c)).all()
+    stats = te_select.where.stats()
+    print(stats.calls, dict(stats.left), before, kept(), "tvm" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_conversions_are_built_by_the_first_call_that_needs_them(tmp_path):
+    how = {"TE_SELECT_CACHE_DIR": str(tmp_path / "cold"), "PYTHONPATH": path_of_python()}
+    both = ["where_stages", "where_w4"]
+    assert python(CONVERT, **how) == f"2 {{}} ['where_w4'] {both} True\n"
+    assert python(CONVERT, **how) == f"2 {{}} {both} {both} False\n"
+
+
+def test_library_without_conversions_takes_them_from_the_cache(folder, tmp_path):
+    path = tmp_path / "runs.so"
+    path.write_bytes(building.build_family(["w4"], "native").image)
+    how = {"TE_SELECT_CACHE_DIR": str(folder), "PYTHONPATH": path_of_python()}
+    assert python(CONVERT, path, **how).startswith("2 {}")
+    how |= {"TE_SELECT_BUILD": "never", "TE_SELECT_CACHE_DIR": str(tmp_path)}
+    assert python(CONVERT, path, **how).startswith("1 {'building is forbidden': 1} [] []")
+
+
+def test_manifest_names_the_conversions(entry):
+    manifest = stored.read(entry).manifest
+    names = tuple(stage.name for stage in stages())
+    assert manifest.stages == names
+    workloads = [record.workload for record in manifest.kernels]
+    assert set(held(workloads, names)) - set(held(workloads, names[1:])) == {STAGES}
 
 
 def test_a_setting_that_kernels_refuse(family):
