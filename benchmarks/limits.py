@@ -176,7 +176,7 @@ def placement() -> None:
 def first_task() -> None:
     """What a caller with 64 threads does after 20 ms of idling before its first task.
 
-    The least of 100, because the helpers stop the caller where there are few cores.
+    The least of 100, because the helpers stop the caller if cores are few.
     """
     sources = [c.FOLDER / "cpu" / name for name in ("pool.c", "pool_cores.c")]
     library = open_library([*sources, Path(__file__).with_name("first_task.c")])

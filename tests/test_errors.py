@@ -68,7 +68,7 @@ def test_message_names_the_package_that_has_the_module():
         assert str(error) == said
 
 
-def test_no_message_installs_us_by_a_name_that_an_index_may_have():
+def test_no_message_installs_us_by_a_name_of_an_index():
     """SECURITY.md, "Names of packages"."""
     for path in (ROOT / "te_select").rglob("*.py"):
         assert not re.search(r"install '?te-select", path.read_text()), path

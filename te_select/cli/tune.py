@@ -275,7 +275,8 @@ def _tune_all(
             session = sessions[entry.of_where, target]
             name = f"{entry.name} on {session.folder.name}" if len(targets) > 1 else entry.name
             todo.append(Job(name, session, session.task(entry.workload, entry.ranges, entry.mask)))
-        seconds, again = choice.seconds(options, len(todo)), choice.minutes is not None
+        seconds = choice.seconds(options, len(todo))
+        again = choice.minutes is not None
         agenda = Agenda(todo, every=choice.every, seconds=seconds, again=again)
         old = sessions.values() if other.again else ()
         found = [take_over(session, display.begin, display) for session in old]

@@ -85,8 +85,8 @@ def _tried(trials: Sequence[Trial], name: str, default: int | bool) -> dict[str,
     """The best time of each value of a knob."""
     found: dict[str, float | None] = {}
     for trial in trials:
-        value, least = json.dumps(trial.config.get(name, default)), trial.seconds
-        known = [each for each in (found.get(value), least) if each is not None]
+        value = json.dumps(trial.config.get(name, default))
+        known = [each for each in (found.get(value), trial.seconds) if each is not None]
         found[value] = min(known, default=None)
     return found
 

@@ -112,7 +112,8 @@ def _difference(found, expected):
     """In what two outcomes differ, or None."""
     if found is expected is None:
         return None
-    (ours, warned), (theirs, expected_warnings) = found, expected
+    ours, warned = found
+    theirs, expected_warnings = expected
     if isinstance(theirs, np.ndarray) and isinstance(ours, np.ndarray):
         return difference(found, expected)
     if isinstance(theirs, tuple) and isinstance(ours, tuple):  # of where(cond)

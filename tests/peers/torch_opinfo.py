@@ -25,7 +25,8 @@ def samples(dtype, requires_grad=False):
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_samples(dtype):
     for given in samples(dtype):
-        found, expected = WHERE(*given), torch.where(*given)
+        found = WHERE(*given)
+        expected = torch.where(*given)
         assert (found.dtype, found.stride()) == (expected.dtype, expected.stride())
         assert found.shape == expected.shape
         assert torch.equal(*(each.reshape(-1).view(torch.uint8) for each in (found, expected)))

@@ -32,7 +32,7 @@ def test_what_is_given_overrides_the_effort():
     assert ChoiceFlags(minutes=1).seconds(Options(effort="quick"), 39) == 60
 
 
-def test_time_of_one_workload_begins_when_its_default_is_measured(run, monkeypatch):
+def test_time_of_one_workload_begins_with_its_default(run, monkeypatch):
     """Before that the processes that measure import TVM."""
     clock = Clock()
     for module in (session, trials):
@@ -78,7 +78,7 @@ def test_first_line_is_printed_before_anything_is_measured(tmp_path, monkeypatch
     assert run_verb("tune", *shapes, "--effort", "fast").exit_code == 2
 
 
-def test_fixed_knob_is_held_and_the_default_is_measured_as_it_is(run, tmp_path):
+def test_fixed_knob_is_held_and_the_default_stays_as_it_is(run, tmp_path):
     record = run(BIG, fixed={"unroll": 2, "vector_bytes": 32}, measurer=FakeMeasurer())
     first, *others = [each.config for each in run.measurer.measured]
     assert first["unroll"] == 4 and len(others) > 3
@@ -113,7 +113,7 @@ def test_knob_that_cannot_be_held_is_refused(run, fixed, said):
     assert said in str(caught.value)
 
 
-def test_report_has_every_value_that_was_tried_with_its_best_time():
+def test_report_has_every_value_tried_with_its_best_time():
     told = [(4, False, 4e-6), (8, False, 2e-6), (8, True, 3e-6), (1, False, None)]
     timed = [Trial({"unroll": u, "rows": rows}, seconds) for u, rows, seconds in told]
     unroll, rows = knobs_of(timed)

@@ -33,7 +33,8 @@ def test_writing_to_a_torch_out_is_seen_by_autograd(step):
 def test_torch_pending_conjugation_and_negation_are_resolved():
     torch = pytest.importorskip("torch")
     cond = torch.tensor([True, False, True, False])
-    z, x = torch.tensor([1 + 1j, 2 - 3j, 0j, 1j]), torch._neg_view(torch.arange(1.0, 5.0))
+    z = torch.tensor([1 + 1j, 2 - 3j, 0j, 1j])
+    x = torch._neg_view(torch.arange(1.0, 5.0))
     for dtype, odd, plain in (("complex64", z.conj(), z), ("float32", x, torch.ones(4))):
         for sides in ((odd, plain), (plain, odd), (odd, odd)):
             for out in (None, torch.zeros_like(plain)):

@@ -27,7 +27,7 @@ typedef struct {
   char vendor[16]; /* as CPUID spells it, or "arm-" and a number; empty if it is not known */
   int32_t family, model;
   int has_avx512, has_amx; /* whether CPUID shows them, whatever the system lets programs use */
-  int64_t l1, l2; /* bytes of the first-level cache for data and of the second-level one of a core */
+  int64_t l1, l2; /* bytes of a core's first-level cache for data and of its second-level one */
   int64_t l3;     /* bytes of a last-level cache */
   int32_t threads_per_l3; /* how many share a last-level cache */
   int32_t max_threads;    /* of a call; see te_select_count_threads */

@@ -40,7 +40,8 @@ def test_knobs_are_those_of_the_config():
     ("found", "told"), [(4, (1, False, False)), (14, (3, True, False)), (9, (2, False, True))]
 )
 def test_plan_asks_with_bytes_and_reads_the_answer(monkeypatch, found, told):
-    made, asked = kernel(Workload((4, 1), (4, 8), (), "float64")), []
+    made = kernel(Workload((4, 1), (4, 8), (), "float64"))
+    asked = []
     answer = lambda name: lambda *given: asked.append((name, *given)) or found  # noqa: E731
     monkeypatch.setattr(made, "_find", answer)
     assert tuple(made.plan().values()) == told

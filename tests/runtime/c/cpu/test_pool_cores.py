@@ -145,7 +145,7 @@ def test_calls_have_helpers_again_after_256_ms(pool):
     assert 256 <= alone <= 260
 
 
-def test_helper_stops_nobody_from_its_first_answer_to_its_next_job(pool):
+def test_helper_that_answers_stops_nobody_until_its_next_job(pool):
     pool.teach(1, FAIR, STALL)
     assert pool.times_told() == 1
     assert policies(pool) == {os.SCHED_OTHER}
@@ -160,7 +160,7 @@ def test_helper_stops_nobody_from_its_first_answer_to_its_next_job(pool):
     assert [pool.policy(helper) for helper in (1, 2)] == [os.SCHED_OTHER, os.SCHED_BATCH]
 
 
-def test_first_answer_does_not_count_as_it_may_have_stopped_others(pool):
+def test_first_answer_does_not_count(pool):
     pool.teach(1, FAIR, STALL)
     pool.let_pass(2 * MS)
     pool.are_free()
@@ -211,7 +211,7 @@ def test_helper_is_moved_when_it_has_begun_and_not_again(pool):
         assert pool.cpus_of(1) == left
 
 
-def test_helpers_stay_where_the_system_puts_them_on_large_machines(pool):
+def test_helpers_of_large_machines_stay_where_they_are_put(pool):
     assert not pool.notes_large_machine()
 
 
