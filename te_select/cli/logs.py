@@ -88,11 +88,10 @@ def best_command(
     from te_select.records.lookup import find  # noqa: PLC0415 - imports tvm
 
     resolved = resolve(target)
-    kernels = [entry.name for entry in wanted if entry.of_where]
     workloads = [entry.workload for entry in wanted if not entry.of_where]
     needed = flags.parse_required(require_record)
     required.check(needed, logs, None)
-    required.require(needed, workloads, resolved.levels, logs, kernels)
+    required.require(needed, workloads, resolved.levels, logs)
     default_config = schedule_of(resolved.kind).default_config
     document = []
     for each, level in itertools.product(wanted, resolved.levels):

@@ -91,11 +91,12 @@ def find(
     if logs is None:
         roots = folders.default_folders(within)
     else:
-        roots = [folders.given(logs, "a folder, None or False").joinpath(within)]
-        folders.check(roots[0])
+        given = folders.given(logs, "a folder, None or False")
+        folders.check(given)
+        roots = [given.joinpath(within)]
     passed = ""
     place = folders.of_target(target.records)
-    must = logs is not None
+    must = logs is not None and not within
     entries = [
         (number, entry)
         for number, root in enumerate(roots)

@@ -6,28 +6,18 @@ import itertools
 import json
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from te_select.errors import ArgumentError, TuningError, caught
-from te_select.operator import family
 from te_select.operator.broadcast import count_of, shown
 from te_select.operator.workload import Workload
-from te_select.records import folders, origin
+from te_select.records import origin
 
 if TYPE_CHECKING:
     from te_select.backends.targets import ResolvedTarget
 
 NEAR: Literal["near"] = "near"
 Required: TypeAlias = bool | Literal["near"]
-
-
-class _Wanted(NamedTuple):
-    """A record that is wanted: its name for people, the flags of `tune`, and where it lies."""
-
-    name: str
-    flags: Sequence[str]
-    workload: Workload
-    within: str = ""
 
 
 def check(required: Required, logs: Any, config: Any) -> None:
@@ -49,11 +39,7 @@ def meets(found: str, required: Required) -> bool:
 
 
 def require(
-    required: Required,
-    workloads: Iterable[Workload],
-    levels: Sequence[ResolvedTarget],
-    logs: Any = None,
-    kernels: Iterable[str] = (),
+    required: Required, workloads: Iterable[Workload], levels: Sequence[ResolvedTarget], logs: Any
 ) -> None:
     """Look for the record of each workload, for each level of a target.
 
@@ -63,56 +49,51 @@ def require(
         ``"near"`` if a nearest record is enough; False for no look at all.
     workloads, levels, logs
         What is compiled, for what, and from which logs, as `lookup.find` takes them.
-    kernels
-        Kernels of `te_select.where`, by their names.
 
     Raises
     ------
     TuningError
-        If any has none. The message names each, and the commands that tune them.
+        If there are workloads without one. The message names each, and the command that tunes them.
     """
     if not required:
         return
-    wanted = [_Wanted(str(w), ["--workload", json.dumps(w.to_json())], w) for w in workloads]
-    known = family.kernels()
-    for name in kernels:
-        typical = family.typical(known[name])
-        wanted.append(_Wanted(f"where() {name}", ["--where", name], typical, folders.FAMILY))
-    pairs = list(itertools.product(levels, wanted))
-    found = [(level.name, each, _origin(each, level, logs)) for level, each in pairs]
-    lacking = [each for each in found if not meets(each[2], required)]
-    if not lacking:
+    asked = list(itertools.product(levels, workloads))
+    lacking: dict[str, list[Workload]] = {}
+    places = []
+    for level, workload in asked:
+        found = _origin(workload, level, logs)
+        if not meets(found, required):
+            lacking.setdefault(level.name, []).append(workload)
+            places.append(f"{workload} on {level.name} ({found})")
+    if not places:
         return
-    commands = []
-    for level, group in itertools.groupby(lacking, lambda each: each[0]):
-        commands += _commands(level, [each for _, each, _ in group], required, logs)
-    places = "; ".join(f"{each.name} on {level} ({text})" for level, each, text in lacking)
+    commands = [_command(*each, required, logs) for each in lacking.items()]
     own = "record" if required == NEAR else "record of its own"
     raise TuningError(
-        f"no {own} for {len(lacking)} of {count_of(len(pairs), 'workload')}: {places}; expected "
-        f"those of: {' && '.join(commands)}"
+        f"no {own} for {len(places)} of {count_of(len(asked), 'workload')}: {'; '.join(places)}; "
+        f"expected those of: {' && '.join(commands)}"
     )
 
 
-def _origin(wanted: _Wanted, level: ResolvedTarget, logs: Any) -> str:
+def _origin(workload: Workload, level: ResolvedTarget, logs: Any) -> str:
     """Where the config would come from; of a folder that cannot be used, the reason."""
     from te_select.records import lookup  # noqa: PLC0415 - imports tvm
 
     try:
-        return lookup.find(wanted.workload, level, logs, wanted.within).origin
+        return lookup.find(workload, level, logs).origin
     except caught(TuningError) as error:
         return str(error)
 
 
-def _commands(target: str, wanted: Sequence[_Wanted], required: Required, logs: Any) -> list[str]:
-    """The commands that tune for a target, one for all workloads and one for each kernel."""
-    start = ["te-select", "tune", "--all", "--target", target]
-    start += [] if logs is None else ["--tuning-logs", str(logs)]
-    together = [each for each in wanted if not each.within]
-    groups = [[each.flags] for each in wanted if each.within]
-    if together:
-        # A record of named dims is their own if it says for which sizes it is.
-        names = dict.fromkeys(n for each in together for n in each.workload.dim_names)
-        sizes = [] if required == NEAR else [["--size", f"{name}=1:64"] for name in names]
-        groups.insert(0, [*(each.flags for each in together), *sizes])
-    return [shlex.join([*start, *itertools.chain(*group)]) for group in groups]
+def _command(target: str, workloads: Sequence[Workload], required: Required, logs: Any) -> str:
+    """The command that tunes workloads for a target, after which each has a record."""
+    words = ["te-select", "tune", "--all", "--target", target]
+    if logs is not None:
+        words += ["--tuning-logs", str(logs)]
+    for workload in workloads:
+        words += ["--workload", json.dumps(workload.to_json())]
+    if required != NEAR:  # a record of named dims is their own if it says for which sizes it is
+        names = itertools.chain.from_iterable(each.dim_names for each in workloads)
+        for name in dict.fromkeys(names):
+            words += ["--size", f"{name}=1:64"]
+    return shlex.join(words)

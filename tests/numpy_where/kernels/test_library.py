@@ -223,8 +223,9 @@ def wheel(tmp_path, family):
     return path, before.format(str(path))
 
 
-def test_library_of_the_wheel_serves(wheel, tmp_path):
-    assert use(tmp_path / "cache", wheel[1]) == FROM_A_FILE
+@pytest.mark.parametrize("builds", ["", "never", "error"])
+def test_library_of_the_wheel_serves(wheel, tmp_path, builds):
+    assert use(tmp_path / "cache", wheel[1], TE_SELECT_BUILD=builds) == FROM_A_FILE
 
 
 def test_what_is_in_the_cache_comes_before_the_wheel(wheel, folder):
