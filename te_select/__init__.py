@@ -4,6 +4,9 @@
 into shared libraries that load without TVM. Importing te_select imports neither tvm nor a compiler.
 """
 
+from te_select import interrupts  # noqa: F401 - the first, as it handles Ctrl-C
+
+# isort: split
 from typing import TYPE_CHECKING, Any
 
 from te_select import forks, variables

@@ -8,24 +8,14 @@ import sys
 import warnings
 from typing import Any
 
-from te_select import imports, variables
+from te_select import imports, interrupts, variables
 from te_select.errors import not_installed
 from te_select.operator.broadcast import printable
-
-INTERRUPTED = 130
-INTERRUPTION = "interrupted; every file is whole, or as it was"
 
 
 def main() -> None:
     """Run the command line and exit: 0, 1 if something failed, 2 on bad usage."""
-    try:
-        _run()
-    except KeyboardInterrupt:
-        print(f"te-select: error: {INTERRUPTION}", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-
-
-def _run() -> None:
+    interrupts.end_at_once()
     try:
         from te_select.cli.verbs import app  # noqa: PLC0415 - needs typer, which may be missing
     except ModuleNotFoundError as error:
@@ -37,7 +27,13 @@ def _run() -> None:
     variables.warn_of_unknown()
     if "bench" not in sys.argv[1:2]:  # it compares with torch
         imports.quickly()
-    app()
+    try:
+        interrupts.raise_again()
+        app()
+    except KeyboardInterrupt:  # while an error was shown
+        interrupts.end()
+    finally:
+        interrupts.end_at_once()
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:

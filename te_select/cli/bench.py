@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from te_select import kinds
-from te_select.cli import INTERRUPTED, console, flags, paths
+from te_select import interrupts, kinds
+from te_select.cli import console, flags, paths
 from te_select.cli.flags import of_flag
 from te_select.cli.models import ModelFlags
 from te_select.cli.sources import SuiteFlags, entries_of
@@ -109,7 +109,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 
         draw(plot, rows, device)
     if results.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(interrupts.CODE)
     if any(OURS in name for row in rows for name in row.wrong):
         raise typer.Exit(console.FAILED)
 

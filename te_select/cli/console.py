@@ -18,8 +18,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup
 
-from te_select import notices
-from te_select.cli import INTERRUPTED, INTERRUPTION
+from te_select import interrupts, notices
 from te_select.errors import (
     ArgumentError,
     BroadcastError,
@@ -227,8 +226,8 @@ def _fail(error: BaseException, *, as_json: bool) -> int:
     line = str(error)
     code = BAD_USAGE if isinstance(error, _BAD_VALUES) else FAILED
     if isinstance(error, KeyboardInterrupt):
-        line = INTERRUPTION
-        code = INTERRUPTED
+        line = interrupts.TEXT
+        code = interrupts.CODE
     elif isinstance(error, ModuleNotFoundError):
         return _fail(not_installed("this", error), as_json=as_json)
     elif isinstance(error, BrokenPipeError):

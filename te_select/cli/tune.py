@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from te_select import kinds
-from te_select.cli import INTERRUPTED, console
+from te_select import interrupts, kinds
+from te_select.cli import console
 from te_select.cli.flags import Json, Profile, of_flag, parse_pairs
 from te_select.cli.models import ModelFlags
 from te_select.cli.paths import check_plot
@@ -166,7 +166,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     if end is not None and not as_json:
         raise end
     if interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(interrupts.CODE)
     if end is not None or any(outcome.error for outcome in outcomes):
         raise typer.Exit(console.FAILED)
 

@@ -4,14 +4,17 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import te_select
+from te_select import interrupts
 from te_select.records.folders import SHIPPED
 from tests.support import programs
 from tests.support.cli import FLAGS, run, run_json
@@ -116,7 +119,7 @@ def test_no_arguments_show_the_help():
     assert (result.exit_code, result.stdout) == (0, run("--help").stdout)
 
 
-INTERRUPTED = "te-select: error: interrupted; every file is whole, or as it was\n"
+INTERRUPTED = f"te-select: error: {interrupts.TEXT}\n"
 
 
 @pytest.mark.parametrize(
@@ -181,6 +184,32 @@ def test_interrupt_during_imports_is_the_usual_exit_code():
     )
     done = programs.ended(sys.executable, "-c", code)
     assert (done.returncode, done.stderr) == (130, INTERRUPTED)
+
+
+@pytest.mark.parametrize("verb", [["env"], ["logs", "list"]], ids=" ".join)
+def test_interrupt_at_any_moment_is_no_traceback(verb):
+    """From the first import on that te_select makes of itself; each begins later than the last."""
+    code = (
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'te_select.forks': print('begun', flush=True)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from te_select.cli import main\n"
+        "main()"
+    )
+    words = [sys.executable, "-c", f"import sys; sys.argv[0] = 'te-select'\n{code}", *verb]
+    pause = 0.0
+    while pause < 0.6:
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout.readline() == "begun\n"
+            time.sleep(pause)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate()
+        assert (process.returncode, said) in ((130, INTERRUPTED), (0, "")), (pause, said)
+        pause += 0.06
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

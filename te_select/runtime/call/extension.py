@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np  # noqa: F401 - where the extension imports it, Ctrl-C is lost
+
 from te_select.errors import suppress, warn
 
 # The most memory that is kept, in MiB; 0 keeps none.
