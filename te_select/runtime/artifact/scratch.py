@@ -68,6 +68,7 @@ def make(room: int = ROOM) -> Path:
     """Make a temporary folder, as `folder` does, for the caller to `remove`."""
     try:
         os.close(os.open("/", os.O_RDONLY))  # tempfile would blame the folders
+        tempfile.gettempdir().encode()
         with contextlib.ExitStack() as unless_done:
             made = make_within(Path(tempfile.gettempdir()))
             unless_done.callback(remove, made)
@@ -76,6 +77,11 @@ def make(room: int = ROOM) -> Path:
                     os.posix_fallocate(file.fileno(), 0, room)
             unless_done.pop_all()
             return made
+    except caught(UnicodeEncodeError) as error:
+        raise NoRoomError(
+            f"{tempfile.tempdir!r} is no path of text, which TVM expects; set TMPDIR to another "
+            "folder"
+        ) from error
     except caught(OSError) as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise NoRoomError(

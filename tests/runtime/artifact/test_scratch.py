@@ -37,6 +37,16 @@ def test_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     assert names(tmp_path) == set()
 
 
+def test_temporary_folder_that_is_no_text_is_named(tmp_path: Path, monkeypatch: Any) -> None:
+    """TVM takes no such path."""
+    folder = tmp_path / "a\udcff"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with pytest.raises(scratch.NoRoomError, match="is no path of text.*set TMPDIR"):
+        scratch.make()
+    assert names(folder) == set()
+
+
 def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
     code = """
     import resource, sys
