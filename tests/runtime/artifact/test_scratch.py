@@ -42,7 +42,7 @@ def test_temporary_folder_that_is_no_text_is_named(tmp_path: Path, monkeypatch: 
     folder = tmp_path / "a\udcff"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    with pytest.raises(scratch.NoRoomError, match="is no path of text.*set TMPDIR"):
+    with pytest.raises(scratch.NoRoomError, match=r"is no path of text.*set TMPDIR"):
         scratch.make()
     assert names(folder) == set()
 
