@@ -4,7 +4,6 @@ import json
 import subprocess
 import textwrap
 
-import numpy as np
 import pytest
 
 import te_select
@@ -127,10 +126,3 @@ def test_verbs_that_build_exit_1_in_one_line(never, tmp_path):
         result = run(verb[0], *shapes, *verb[1:])
         assert result.exit_code == 1 and result.stderr.count("\n") == 1
         assert "TE_SELECT_BUILD is never, which forbids" in result.stderr
-
-
-def test_call_of_a_kernel_needs_no_build(monkeypatch):
-    kernel = te_select.compile(W)
-    monkeypatch.setenv(variables.BUILD, "never")
-    then = np.ones((3, 11), np.float32)
-    assert (kernel(np.ones((3, 1), bool), then, np.float32(0)) == then).all()

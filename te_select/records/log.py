@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from te_select.backends.targets import ResolvedTarget
 
 _DIGITS = 16
-_WORKLOAD_OF_0_2 = re.compile(
-    r"cond \[(.*?)\] then \[(.*?)\] else \[(.*?)\] -> \S* (\w+) (\w+)(?: axis (\d+))?"
-)
 
 
 @dataclass(frozen=True)
@@ -211,7 +207,7 @@ def _record(place: str, session: Any) -> Record:
     if not isinstance(session, dict):
         raise ValueError("expected an object")
     if isinstance(session.get("workload"), str):
-        session = _from_0_2(session)
+        raise ValueError("it is of te-select 0.2; tune its workload again")
     if missing := [name for name in fields.OF_RECORDS if name not in session]:
         raise ValueError(f"it does not say {', '.join(missing)}; tune it again")
     fields.check(session)
@@ -224,26 +220,6 @@ def _record(place: str, session: Any) -> Record:
     told |= {"target": session["target"], "tvm": session["versions"]["tvm"], "session": session}
     name = f"{place}/{access_pattern(workload).key}"
     return Record(name=name, workload=workload, edited=edited, **told)
-
-
-def _from_0_2(session: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A line of te-select 0.2 as one of another version, so that `tune --again` takes it over."""
-    found = _WORKLOAD_OF_0_2.fullmatch(session["workload"])
-    if found is None or {"cond", "sizes"} & session.keys():
-        raise ValueError("te-select 0.2 did not say for what cond or sizes it is; tune it again")
-    *texts, dtype, rule, axis = found.groups()
-    cond, then, other = (tuple(map(int, text.split(",") if text else ())) for text in texts)
-    workload = Workload(cond, then, other, dtype, rule, int(axis or -1)).to_json()
-    tvm = f"{session['versions']['tvm']} (te-select 0.2)"
-    told = {
-        **{name: value for name, value in session.items() if name != "digest"},
-        "workload": workload,
-        "target": "{}",  # the folder is called by it
-        "seconds": session["default_seconds"],
-        "versions": {**session["versions"], "tvm": tvm},
-        "task": {"workload": workload, "mask": {}, "ranges": []},
-    }
-    return told | {"digest": _digest(told)}
 
 
 def _digest(session: Mapping[str, Any]) -> str:

@@ -10,7 +10,6 @@ import pytest
 from tvm.s_tir import meta_schedule as ms
 
 import te_select
-from te_select.operator.workload import Workload
 from te_select.records import folders, log, store
 from te_select.records.folders import SESSIONS
 from tests.support.tuning_fakes import FEW
@@ -47,31 +46,12 @@ def test_damaged_line_is_reported_and_the_rest_is_used(tmp_path, entries, wrong)
 
 def test_line_of_0_2_is_named_and_kept(tmp_path, entries):
     store.put(tmp_path, entries)
-    old = json.dumps(OF_0_2)
+    old = json.dumps(OF_0_2 | {"workload": str(FEW)})
     edit(tmp_path, lambda lines: lines.insert(0, old))
     (complaint,) = log.read(tmp_path).complaints()
-    assert complaint.endswith("it does not say workload, target, seconds, versions; tune it again")
+    assert complaint.endswith("it is of te-select 0.2; tune its workload again")
     store.put(tmp_path, [make(FEW)])
     assert old in (tmp_path / SESSIONS).read_text().splitlines()
-
-
-@pytest.mark.parametrize(
-    "workload",
-    [
-        Workload((8, 1, 1), (8, 512, 513), (1, 512, 513)),
-        Workload((4, 3), (4, 3), (4,), "int8", "pdpd", 0),
-    ],
-    ids=str,
-)
-def test_record_of_0_2_is_one_of_another_version(tmp_path, workload):
-    old = OF_0_2 | {"workload": str(workload), "versions": {"tvm": "0.27", "te_select": "0.2.0"}}
-    (tmp_path / SESSIONS).write_text(json.dumps(old) + "\n")
-    (entry,) = log.read(tmp_path).entries
-    assert (entry.workload, entry.tvm, entry.edited) == (workload, "0.27 (te-select 0.2)", False)
-    assert entry.session["task"]["workload"] == workload.to_json()
-    (tmp_path / SESSIONS).write_text(json.dumps(old | {"sizes": "n=1:4"}) + "\n")
-    with pytest.raises(te_select.TuningError, match=r"0\.2 did not say .*; tune it again"):
-        log.read(tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"\x7fELF\x00\xff" * 9, b"{}\n", b"no\nlog\n"])

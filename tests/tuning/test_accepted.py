@@ -36,10 +36,6 @@ def test_default_that_won_is_accepted_too(run, tmp_path):
     assert lookup.find(SMALL, V4, tmp_path).origin.startswith("tuned:")
 
 
-def test_sure_outcome_needs_no_acceptance(run):
-    assert run(accept_unsure=True).accepted == ""
-
-
 def test_accepted_record_is_tuned_again_until_it_is_sure(run, tmp_path):
     run(busy=1.0, accept_unsure=True)
     run(busy=1.0, accept_unsure=True)
