@@ -21,6 +21,7 @@ def image() -> bytes:
 @pytest.fixture(autouse=True)
 def a_small_family(monkeypatch, tmp_path):
     monkeypatch.setattr(family, "parts", lambda: PARTS)
+    monkeypatch.setattr(family, "part_names", lambda: [*family.parts()])
     monkeypatch.setenv(cache.FOLDER, str(tmp_path / "cache"))
 
 
@@ -54,7 +55,7 @@ def test_file_of_a_session_has_all_parts(image, monkeypatch):
     built = []
     cache.write(key.entry(key.WHOLE), image)
     monkeypatch.setattr(family, "parts", lambda: {**PARTS, "w9": {}})
-    monkeypatch.setattr(family, "held", lambda _: ["w2"])
+    monkeypatch.setattr(family, "held", lambda *_: ["w2"])
     monkeypatch.setattr(library, "_build_here", lambda names: built.append(names) or b"new")
     assert library.whole_file().read_bytes() == b"new"
     assert built == [["w2", "w9"]]
