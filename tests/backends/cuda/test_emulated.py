@@ -138,13 +138,17 @@ def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
     ],
 )
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
-def test_configs_of_the_space_select_the_same_bits(shapes, dtype, tmp_path):
+def test_every_value_of_every_knob_selects_the_same_bits(shapes, dtype, tmp_path):
     workload = Workload(*shapes, dtype, "multidirectional")
     pattern = access_pattern(workload)
     space = cuda.space(pattern, None)
     assert set(space) == {field.name for field in dataclasses.fields(cuda.Config)}
     rng = np.random.default_rng(0)
-    draws = [{k: v[rng.integers(len(v))] for k, v in space.items()} for _ in range(6)]
+    shuffled = {name: rng.permutation(values).tolist() for name, values in space.items()}
+    draws = [  # every value of every knob
+        {name: values[turn % len(values)] for name, values in shuffled.items()}
+        for turn in range(max(6, *map(len, shuffled.values())))
+    ]
     draws.append({**draws[0], "max_blocks": 3})
     functions = [lowered(workload, f"kernel_{k}", **knobs) for k, knobs in enumerate(draws)]
     emulated = Emulated.of(functions, tmp_path)

@@ -240,7 +240,14 @@ static void take_environment(te_select_machine* m, const char* text) {
 
 /* ---- the machine as a whole --------------------------------------------------------------------- */
 
+#if defined(__x86_64__)
+enum { STREAMS = 1 };
+#else
+enum { STREAMS = 0 }; /* by default spans have none: `streams` in schedules/cpu/isa.py */
+#endif
+
 __int128 te_select_streams_from(const te_select_machine* m, int is_fill, int32_t threads) {
+  if (!STREAMS) return TE_SELECT_NEVER;
   const te_select_decisions* d = &m->decisions;
   int64_t caches = (threads + m->threads_per_l3 - 1) / m->threads_per_l3;
   int64_t each = is_fill ? d->fill_per_thread : d->stream_per_thread;
