@@ -19,5 +19,6 @@ static int run(int32_t task, int32_t tasks, void* data) {
 int64_t te_select_before_first_task(int32_t threads) {
   note n = {.caller = pthread_self()};
   int64_t start = te_select_now_ns();
-  return te_select_parallel(run, &n, 8 * threads, threads) ? -1 : n.first - start;
+  return te_select_parallel(run, &n, 8 * threads, (te_select_crew){threads, 0}) ? -1
+                                                                                : n.first - start;
 }

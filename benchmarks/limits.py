@@ -178,7 +178,7 @@ def first_task() -> None:
 
     The least of 100, because the helpers stop the caller if cores are few.
     """
-    sources = [c.FOLDER / "cpu" / name for name in ("pool.c", "pool_cores.c")]
+    sources = [c.FOLDER / "cpu" / name for name in ("pool.c", "pool_cores.c", "pool_team.c")]
     library = open_library([*sources, Path(__file__).with_name("first_task.c")])
     least = math.inf
     for _ in range(101):  # the first starts the helpers

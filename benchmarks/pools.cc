@@ -49,9 +49,9 @@ void run_alone(Work* w, int) { Select(*w, 0, w->elements); }
 
 void run_pool(Work* w, int threads) {
   int32_t tasks = static_cast<int32_t>((w->elements + kElements - 1) / kElements);
-  threads = te_select_threads_at_hand(threads, threads);
-  if (threads == 1) return run_alone(w, 1);
-  te_select_parallel(Task, w, tasks, threads);
+  te_select_crew crew = te_select_crew_at_hand(threads, threads);
+  if (crew.threads == 1) return run_alone(w, 1);
+  te_select_parallel(Task, w, tasks, crew);
 }
 
 void run_openmp(Work* w, int threads) {

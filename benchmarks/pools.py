@@ -55,7 +55,7 @@ def build(folder: Path) -> tuple[ctypes.CDLL, list[str]]:
         options = ["-DWITH_TBB", f"-I{sys.prefix}/include", str(library), f"-Wl,-rpath,{libraries}"]
     compiled = [*c, "-std=gnu11", "-O2", "-fPIC", *includes]
     objects = []
-    for name in ("pool", "pool_cores"):
+    for name in ("pool", "pool_cores", "pool_team"):
         objects.append(str(folder / f"{name}.o"))
         source = str(_RUNTIME / "cpu" / f"{name}.c")
         subprocess.run([*compiled, "-c", source, "-o", objects[-1]], check=True)

@@ -14,7 +14,7 @@ from te_select.levels import machine_of
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.artifact.stored import MEMBER, OBJECT
 
-_POOL = "te_select_pool_v6"
+_POOL = "te_select_pool_v7"
 # What a program has once, however many of its libraries and archives bring it.
 SHARED = ("te_select_error", "te_select_error_v1", _POOL)
 # What a header declares for operands of any shapes.

@@ -33,6 +33,8 @@ class Explanation:
         Empty if it would not.
     steps
         What is done besides, such as conversions.
+    by_team
+        Whether the threads are those of the program's OpenMP team; else they are te_select's own.
     """
 
     kernel: str = ""
@@ -40,11 +42,12 @@ class Explanation:
     past_cache: bool = False
     left: str = ""
     steps: tuple[str, ...] = ()
+    by_team: bool = False
 
     def __str__(self) -> str:
         if self.left:
             return "; ".join((f"left: {self.left}", *self.steps))
-        threads = count_of(self.threads, "thread")
+        threads = count_of(self.threads, "thread") + " of OpenMP" * self.by_team
         stores = f"stores {'past' if self.past_cache else 'into'} the caches"
         return "; ".join((f"kernel {self.kernel}", threads, stores, *self.steps))
 
@@ -82,7 +85,7 @@ def _served(plan: Plan) -> Explanation:
     """A call that kernels do."""
     is_missing, number = divmod(plan.kernel, family.MISSING_KERNEL)
     kernel = "tiles" if plan.by_tiles else family.names()[number] or "fill"
-    found = Explanation(kernel, plan.threads, bool(plan.past_cache))
+    found = Explanation(kernel, plan.threads, bool(plan.past_cache), by_team=bool(plan.by_team))
     for name, kind in zip(("cond", "x", "y"), plan.kinds, strict=True):
         if kind != AS_IS:
             where = f"in blocks of {plan.block} elements"

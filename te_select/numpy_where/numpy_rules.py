@@ -28,6 +28,7 @@ class Plan(NamedTuple):
     by_tiles: int
     kinds: tuple[int, int, int]
     block: int
+    by_team: int
 
 
 def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:

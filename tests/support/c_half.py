@@ -77,7 +77,8 @@ def run(path: Path, *code: str, before: str = "", timeout: float = 120, **variab
     """Run code in a process that must neither hang nor crash.
 
     It finds the library as ``pool``, and the ids of the pool's threads by ``helpers(count)``.
-    ``before`` runs before the library is loaded.
+    ``before`` runs before the library is loaded. No thread looks for OpenMP's runtimes, unless a
+    variable says so.
     """
     whole = before + _POOL + "".join(map(textwrap.dedent, code))
-    python(whole, path, timeout=timeout, **variables)
+    python(whole, path, timeout=timeout, **{"TE_SELECT_TEAM": "0", **variables})

@@ -64,7 +64,7 @@ def test_only_tvm_ffi_functions_are_exported(built):
         "te_select_plan",
         "te_select_run_serially",
     ]
-    assert sorted(symbols) == [*(f"__tvm_ffi_{name}" for name in names), "te_select_pool_v6"]
+    assert sorted(symbols) == [*(f"__tvm_ffi_{name}" for name in names), "te_select_pool_v7"]
 
 
 def test_library_for_a_cpu_with_other_features_is_refused(tmp_path):

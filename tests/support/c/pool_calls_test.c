@@ -14,6 +14,7 @@ static _Thread_local int system_calls;
 #define sched_setscheduler(...) (++system_calls, sched_setscheduler(__VA_ARGS__))
 #include "pool.c"
 #include "pool_cores.c"
+#include "pool_team.c"
 
 static const struct timespec a_while = {0, 1000000};
 static _Thread_local int last_job;
@@ -30,7 +31,7 @@ static int work(int32_t task, int32_t tasks, void* data) {
 int start(int threads) {
   came = 0;
   ++jobs;
-  return te_select_parallel(work, NULL, 2 * threads, threads) ? -1 : came;
+  return te_select_parallel(work, NULL, 2 * threads, (te_select_crew){threads, 0}) ? -1 : came;
 }
 
 int asleep(void) {

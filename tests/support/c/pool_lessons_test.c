@@ -17,13 +17,14 @@ static int look_at_clock(clockid_t id, struct timespec* t) {
   return 0;
 }
 #define clock_gettime look_at_clock
-#define te_select_pool_v6 pool_of_this_test
+#define te_select_pool_v7 pool_of_this_test
 static _Atomic int64_t pauses;
 #define __builtin_ia32_pause() (++pauses)
 #define te_select_pool_record_result hear_and_record
 #include "pool.c"
 #undef te_select_pool_record_result
 #include "pool_cores.c"
+#include "pool_team.c"
 _Atomic(te_select_pool*) pool_of_this_test;
 
 /* What the last job said of its helpers. */
@@ -74,14 +75,14 @@ int64_t looks_after(int32_t count, int64_t ns) {
   p.ranges[0].ticket = (uint32_t)count;
   p.ranges[1].ticket = (uint64_t)(2 * count - 1) << 32 | (uint32_t)(2 * count);
   looks = 0;
-  return do_tasks(&p, 0, 2, te_select_now_ns()) == (uint32_t)count + 1 ? looks : -1;
+  return te_select_do_tasks(&p, 0, 2, te_select_now_ns()) == (uint32_t)count + 1 ? looks : -1;
 }
 
-int at_hand(int wanted) { return te_select_threads_at_hand(wanted, 4); }
+int at_hand(int wanted) { return te_select_crew_at_hand(wanted, 4).threads; }
 void set_busy(int busy) { the_pool()->busy = busy; }
 
 static int nothing(int32_t task, int32_t tasks, void* data) { return task >= tasks || data; }
-int call(int threads) { return te_select_parallel(nothing, NULL, 4, threads); }
+int call(int threads) { return te_select_parallel(nothing, NULL, 4, (te_select_crew){threads, 0}); }
 
 /* How many threads were turned away since the last job began. */
 int turned_away(void) { return __builtin_popcountll(the_pool()->turned_away); }
@@ -93,7 +94,7 @@ static int meet_two(int32_t task, int32_t tasks, void* data) {
 }
 void let_pass(int64_t ns) { clock_ns += ns; }
 int call_beside_two(void) {
-  int failed = te_select_parallel(meet_two, NULL, 4, 2);
+  int failed = te_select_parallel(meet_two, NULL, 4, (te_select_crew){2, 0});
   the_pool()->serial_until_ns = 0; /* on a busy machine, helpers may have come too late */
   return failed;
 }

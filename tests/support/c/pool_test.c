@@ -42,7 +42,8 @@ static int run(int task, int tasks, void* data) {
   }
   if (w->nests) {
     _Atomic int inner = 0;
-    if (te_select_parallel(leaf, &inner, 16, 4) || inner < 1 || inner > 16) return 1;
+    if (te_select_parallel(leaf, &inner, 16, (te_select_crew){4, 0}) || inner < 1 || inner > 16)
+      return 1;
   }
   return task + 1 == w->fails || tasks < 1;
 }
@@ -53,7 +54,7 @@ int try_once(int tasks, int threads, int fails, int nests, int spins) {
   w->fails = fails;
   w->nests = nests;
   w->spins = spins;
-  int failed = te_select_parallel(run, w, tasks, threads);
+  int failed = te_select_parallel(run, w, tasks, (te_select_crew){threads, 0});
   int alone = w->done[0] == 1 && !w->done[1]; /* as one task, which is all the work */
   int wrong = 0;
   for (int i = 0; i < tasks; ++i) wrong += w->done[i] != 1;
@@ -63,7 +64,7 @@ int try_once(int tasks, int threads, int fails, int nests, int spins) {
   return wrong;
 }
 
-int at_hand(int wanted) { return te_select_threads_at_hand(wanted, TE_SELECT_MOST_THREADS); }
+int at_hand(int wanted) { return te_select_crew_at_hand(wanted, TE_SELECT_MOST_THREADS).threads; }
 
 static int note_thread(int task, int tasks, void* data) {
   (void)tasks;
@@ -88,16 +89,16 @@ int both_at_once(void) {
   struct timespec pause = {0, 5000000};
   nanosleep(&pause, NULL); /* helpers sleep by now */
   met = 0;
-  te_select_parallel(meet, &begun, 2, 2);
+  te_select_parallel(meet, &begun, 2, (te_select_crew){2, 0});
   return met;
 }
 
 /* How many threads took part in 64 tasks. */
 int takers(int threads) {
   pthread_t seen[64];
-  te_select_parallel(note_thread, seen, 1, 1);
+  te_select_parallel(note_thread, seen, 1, (te_select_crew){1, 0});
   for (int i = 1; i < 64; ++i) seen[i] = seen[0];
-  te_select_parallel(note_thread, seen, 64, threads);
+  te_select_parallel(note_thread, seen, 64, (te_select_crew){threads, 0});
   int count = 0;
   for (int i = 0; i < 64; ++i) {
     int k = 0;

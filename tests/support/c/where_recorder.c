@@ -23,6 +23,7 @@ note notes[MOST_NOTES];
 int32_t count_of_notes, fails; /* the kernel that is to fail, from 1 */
 int32_t wanted_threads, jobs, tasks_of_job, threads_of_job;
 int32_t at_hand; /* the most threads that the pool gives */
+int32_t team, team_of_job;
 int32_t taken, given_back, is_short_of_memory, fences;
 int32_t on_pool,
     threads_on_pool; /* whether calls have the pool of a caller; the most of its threads */
@@ -44,19 +45,20 @@ static int begin_task(void) {
   return failed;
 }
 
-int32_t te_select_threads_at_hand(int32_t wanted, int32_t most) {
-  if (wanted > most) return 0;
+te_select_crew te_select_crew_at_hand(int32_t wanted, int32_t most) {
+  if (wanted > most) return (te_select_crew){0, 0};
   wanted_threads = wanted;
-  return wanted < at_hand ? wanted : at_hand;
+  return (te_select_crew){wanted < at_hand ? wanted : at_hand, team};
 }
 
-int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t threads) {
+int te_select_parallel(te_select_task task, void* data, int32_t tasks, te_select_crew crew) {
   int failed = 0;
   ++jobs;
   task_of_job = task;
   data_of_job = data;
   tasks_of_job = tasks;
-  threads_of_job = threads;
+  threads_of_job = crew.threads;
+  team_of_job = crew.team;
   for (next_task = 0; next_task < tasks;) failed |= begin_task();
   return failed;
 }

@@ -4,6 +4,7 @@
 
 #include "cond_sampling.h"
 #include "operand_order.h"
+#include "pool.h"
 
 /* Flags: what a call tells a kernel. */
 enum {
@@ -27,7 +28,8 @@ typedef struct {
 
 typedef struct {
   int64_t flags;
-  int32_t threads, tasks;
+  te_select_crew crew;
+  int32_t tasks;
 } te_select_manner;
 
 /* Bytes that a call moves, of those of its operands: a single cond reads one side only. */

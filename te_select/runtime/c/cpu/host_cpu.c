@@ -21,7 +21,8 @@ TE_SELECT_EXPORT(te_select_plan) {
   memcpy(&knobs, given + KNOBS, sizeof(knobs));
   const te_select_cond unknown = {.data = NULL};
   te_select_manner how = te_select_decide(&te_select_here()->machine, &knobs, given, &unknown, 0);
-  te_select_return_int(result, (int64_t)how.threads << 2 | (how.flags & TE_SELECT_STREAM ? 2 : 0) |
+  te_select_return_int(result, (int64_t)how.crew.threads << 2 |
+                                   (how.flags & TE_SELECT_STREAM ? 2 : 0) |
                                    (how.flags & TE_SELECT_SKIP ? 1 : 0));
   return 0;
 }
@@ -87,9 +88,9 @@ int te_select_call(const te_select_cpu_kernel* kernel, const TVMFFIAny* args, in
                                .width = kernel->common.bits / 8};
   te_select_manner how = te_select_decide(&here->machine, &version->knobs, bytes, &cond, 0);
   int failed;
-  if (how.threads > 1) {
+  if (how.crew.threads > 1) {
     job j = {kernel->run, version->code, data, sizes, how.flags};
-    failed = te_select_parallel(run_task, &j, how.tasks, how.threads);
+    failed = te_select_parallel(run_task, &j, how.tasks, how.crew);
   } else {
     failed = kernel->run(version->code, data, sizes, how.flags, 0, 1);
   }

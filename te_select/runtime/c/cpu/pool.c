@@ -13,8 +13,10 @@
  * After a job, helpers look for work for a short while, and then sleep. To wake a thread takes some
  * microseconds, so the caller wakes one helper, and every helper that has come wakes two others, on
  * other CPUs than its own and the caller's. The caller sleeps, too, while a helper finishes its last
- * task: then the system can continue a helper that it has stopped on the caller's core. `pool_cores.c` decides whether a
- * call has helpers at all.
+ * task: then the system can continue a helper that it has stopped on the caller's core.
+ *
+ * `pool_cores.c` decides whether a call has helpers at all, and `pool_team.c` whether OpenMP's threads
+ * take their place.
  */
 #define _GNU_SOURCE
 #include "pool.h"
@@ -28,94 +30,35 @@
 #include <string.h>
 
 #include "pool_cores.h"
+#include "pool_tasks.h"
+#include "pool_team.h"
 
 enum {
   HELPER_SPINS = 3000,      /* looks for a new job before a helper sleeps; some 100 us */
   CALLER_SPINS = 600,       /* looks for the end of others' tasks before the caller sleeps; 20 us */
   STACK_BYTES = 512 * 1024, /* of a helper; kernels need little, and the default is 8 MB */
-  WAKES_EACH = 2,           /* so many others are woken by a helper */
-  PATIENCE = 2              /* an owner whose task takes this many times ours has stopped */
+  WAKES_EACH = 2            /* so many others are woken by a helper */
 };
 
 /* Every library defines this variable, and the process has it once: the dynamic linker merges
  * symbols of this type. Of several static libraries, the linker takes the group of the first. */
 __asm__(
-    ".pushsection .bss.te_select_pool,\"awG\",%nobits,te_select_pool_v6,comdat\n"
-    ".balign 8\n.globl te_select_pool_v6\n.type te_select_pool_v6, %gnu_unique_object\n"
-    ".size te_select_pool_v6, 8\nte_select_pool_v6:\n.zero 8\n.popsection\n");
-extern _Atomic(te_select_pool*) te_select_pool_v6 __attribute__((visibility("default")));
+    ".pushsection .bss.te_select_pool,\"awG\",%nobits,te_select_pool_v7,comdat\n"
+    ".balign 8\n.globl te_select_pool_v7\n.type te_select_pool_v7, %gnu_unique_object\n"
+    ".size te_select_pool_v7, 8\nte_select_pool_v7:\n.zero 8\n.popsection\n");
+extern _Atomic(te_select_pool*) te_select_pool_v7 __attribute__((visibility("default")));
 
 static _Atomic int32_t is_child;
 
 /* ---- waiting ---------------------------------------------------------------------------------- */
 
-static inline void relax(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("isb");
-#endif
-}
-
 static void sleep_on(void* word, uint32_t value) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------ */
-
-/* Takes a task out of a range; -1 if none is left. */
-static int32_t take_task(te_select_range* r) {
-  uint64_t ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
-  for (;;) {
-    uint32_t next = (uint32_t)(ticket >> 32), end = (uint32_t)ticket;
-    if (next >= end) return -1;
-    if (atomic_compare_exchange_weak_explicit(&r->ticket, &ticket, ticket + (UINT64_C(1) << 32),
-                                              memory_order_acquire, memory_order_relaxed)) {
-      return (int32_t)next;
-    }
-  }
-}
-
-/* Takes and does tasks of a range until none is left; returns how many this thread did. */
-static uint32_t do_tasks_of(te_select_pool* p, te_select_range* r, int is_helper) {
-  uint32_t done = 0;
-  for (int32_t task; (task = take_task(r)) >= 0; ++done) {
-    if (p->task(task, p->tasks, p->data)) atomic_store(&p->failed, 1);
-    if (is_helper) {
-      te_select_fence();
-      /* Sequentially consistent with the look at `awaited` in `end_wait`. */
-      atomic_fetch_add(&p->finished, 1);
-    }
-  }
-  return done;
-}
-
-/* Waits while the owner of a range takes one task after another, because the owner has their data
- * in its cache. Returns whether tasks are left that the owner does not take. */
-static int is_left(te_select_range* r, int32_t begin, int64_t patience) {
-  uint64_t ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
-  int64_t since = 0;
-  while ((uint32_t)(ticket >> 32) < (uint32_t)ticket) {
-    if ((int32_t)(ticket >> 32) == begin) return 1; /* the owner has not come */
-    int64_t now = te_select_now_ns();
-    if (!since) since = now;
-    if (now - since > patience) return 1;
-    relax();
-    uint64_t before = ticket;
-    ticket = atomic_load_explicit(&r->ticket, memory_order_relaxed);
-    if (ticket != before) since = 0;
-  }
-  return 0;
-}
-
-static int32_t begin_of(int32_t owner, int32_t tasks, int32_t threads) {
-  return (int32_t)te_select_share(tasks, owner, threads);
-}
-
-/* Does tasks of the `own` range and then of the others until none is left; returns how many. */
-static uint32_t do_tasks(te_select_pool* p, int32_t own, int32_t threads, int64_t start) {
+uint32_t te_select_do_tasks(te_select_pool* p, int32_t own, int32_t threads, int64_t start) {
   uint32_t done = do_tasks_of(p, &p->ranges[own], own > 0);
-  int64_t patience = done ? PATIENCE * (te_select_now_ns() - start) / done : 0;
+  int64_t patience = done ? TE_SELECT_PATIENCE * (te_select_now_ns() - start) / done : 0;
   for (int32_t i = 1; i < threads; ++i) {
     int32_t other = (own + i) % threads;
     /* This may already be a later job. Then `begin` is wrong, which only makes this thread wait. */
@@ -193,12 +136,13 @@ static void* run_helper(void* argument) {
     }
     seen = generation;
     wake_some(p, WAKES_EACH);
+    if (p->search == TE_SELECT_SEARCH_WANTED) te_select_look_for_runtimes(p);
     int32_t threads = atomic_load_explicit(&p->threads, memory_order_relaxed);
     spins = threads ? HELPER_SPINS : 0; /* if helpers were only asked, no job follows soon */
     if (!threads) te_select_answer(p, &gives_way);
     if (self.number >= threads) continue;
     te_select_stop_giving_way(&gives_way);
-    if (do_tasks(p, self.number, threads, te_select_now_ns())) end_wait(p);
+    if (te_select_do_tasks(p, self.number, threads, te_select_now_ns())) end_wait(p);
   }
   return NULL;
 }
@@ -230,12 +174,14 @@ static void start_helpers(te_select_pool* p, int32_t wanted) {
 }
 
 static te_select_pool* the_pool(void) {
-  te_select_pool* p = atomic_load_explicit(&te_select_pool_v6, memory_order_acquire);
+  te_select_pool* p = atomic_load_explicit(&te_select_pool_v7, memory_order_acquire);
   if (p) return p;
   te_select_pool* made = NULL;
   if (posix_memalign((void**)&made, TE_SELECT_LINE_BYTES, sizeof(te_select_pool))) return NULL;
   memset(made, 0, sizeof(te_select_pool));
-  if (!atomic_compare_exchange_strong(&te_select_pool_v6, &p, made)) {
+  const char* wish = getenv("TE_SELECT_TEAM");
+  if (wish && !strcmp(wish, "0")) made->search = TE_SELECT_SEARCH_OFF;
+  if (!atomic_compare_exchange_strong(&te_select_pool_v7, &p, made)) {
     free(made);
     return p;
   }
@@ -277,27 +223,60 @@ static void release_pool(te_select_pool* p) {
   atomic_store_explicit(&p->busy, 0, memory_order_release);
 }
 
-int32_t te_select_threads_at_hand(int32_t wanted, int32_t most) {
-  if (wanted <= 1 || is_child) return 1;
+/* Whether the caller is in a parallel region of OpenMP, whose threads use the cores. The loader binds
+ * it when this library is loaded, if a runtime is in the scope then. To look for runtimes in a call
+ * would need the loader's lock, which another thread may hold until this call returns. */
+extern int omp_in_parallel(void) __attribute__((weak, visibility("default")));
+
+te_select_crew te_select_crew_at_hand(int32_t wanted, int32_t most) {
+  const te_select_crew alone = {1, 0};
+  if (wanted <= 1 || is_child) return alone;
   te_select_pool* p = the_pool();
-  if (!p || p->forked) return 1;
+  if (!p || p->forked) return alone;
   if (p->busy) {
     turn_away(p);
-    return 1;
+    return alone;
   }
+  if ((omp_in_parallel && omp_in_parallel()) || te_select_in_region(p)) return alone;
   wanted = te_select_leave_cores(p, wanted, most);
-  if (wanted <= 1) return 1;
-  if (p->serial_until_ns) {
-    if (!claim_pool(p)) return 1;
-    int welcome = te_select_cores_are_free(p);
+  if (wanted <= 1) return alone;
+  te_select_crew crew = {wanted < TE_SELECT_MOST_THREADS ? wanted : TE_SELECT_MOST_THREADS, 0};
+  if (te_select_is_crowded(p)) {
+    if (!claim_pool(p)) return alone;
+    te_select_take_team(p, &crew);
+    int welcome = crew.team || te_select_cores_are_free(p);
     release_pool(p);
-    if (!welcome) return 1;
+    if (!welcome) return alone;
   }
-  return wanted < TE_SELECT_MOST_THREADS ? wanted : TE_SELECT_MOST_THREADS;
+  return crew;
 }
 
-int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t threads) {
-  if (threads > tasks) threads = tasks;
+/* Gives each thread of a job a range of its tasks. */
+static void share_tasks(te_select_pool* p, int32_t tasks, int32_t threads) {
+  atomic_store_explicit(&p->tasks, tasks, memory_order_relaxed);
+  atomic_store_explicit(&p->failed, 0, memory_order_relaxed);
+  atomic_store_explicit(&p->finished, 0, memory_order_relaxed);
+  atomic_store_explicit(&p->threads, threads, memory_order_relaxed);
+  for (int32_t i = 0; i < threads; ++i) {
+    uint64_t next = (uint32_t)begin_of(i, tasks, threads);
+    uint32_t end = (uint32_t)begin_of(i + 1, tasks, threads);
+    atomic_store_explicit(&p->ranges[i].ticket, next << 32 | end, memory_order_release);
+  }
+}
+
+/* Runs a job with helpers, and records how that went. */
+static void run_with_helpers(te_select_pool* p, int32_t tasks, int32_t threads) {
+  atomic_fetch_add(&p->generation, 1);
+  int were_awake = te_select_wake_helpers(p, threads);
+  int64_t start = te_select_now_ns();
+  uint32_t by_helpers = (uint32_t)tasks - te_select_do_tasks(p, 0, threads, start);
+  int64_t waited = wait_for(p, by_helpers);
+  uint32_t fair = (uint32_t)(tasks - begin_of(1, tasks, threads));
+  te_select_pool_record_result(p, were_awake, by_helpers, fair, waited);
+}
+
+int te_select_parallel(te_select_task task, void* data, int32_t tasks, te_select_crew crew) {
+  int32_t threads = crew.threads < tasks ? crew.threads : tasks;
   if (threads > TE_SELECT_MOST_THREADS) threads = TE_SELECT_MOST_THREADS;
   if (threads <= 1 || is_child) return run_alone(task, data);
   if (te_select_parallel_in_model) {
@@ -311,34 +290,26 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, int32_t t
     return run_alone(task, data);
   }
   atomic_store(&p->turned_away, 0);
-  start_helpers(p, threads - 1);
-  if (threads > p->helpers + 1) threads = p->helpers + 1;
   p->task = task;
   p->data = data;
-  atomic_store_explicit(&p->tasks, tasks, memory_order_relaxed);
-  atomic_store_explicit(&p->failed, 0, memory_order_relaxed);
-  atomic_store_explicit(&p->finished, 0, memory_order_relaxed);
-  atomic_store_explicit(&p->threads, threads, memory_order_relaxed);
-  for (int32_t i = 0; i < threads; ++i) {
-    uint64_t next = (uint32_t)begin_of(i, tasks, threads);
-    uint32_t end = (uint32_t)begin_of(i + 1, tasks, threads);
-    atomic_store_explicit(&p->ranges[i].ticket, next << 32 | end, memory_order_release);
+  if (crew.team) {
+    share_tasks(p, tasks, threads);
+    /* A helper that comes late from the last job may have taken some of them. */
+    wait_for(p, (uint32_t)tasks - te_select_run_on_team(p, crew.team, threads));
+  } else {
+    start_helpers(p, threads - 1);
+    if (threads > p->helpers + 1) threads = p->helpers + 1;
+    share_tasks(p, tasks, threads);
+    run_with_helpers(p, tasks, threads);
   }
-  atomic_fetch_add(&p->generation, 1);
-  int were_awake = te_select_wake_helpers(p, threads);
-  int64_t start = te_select_now_ns();
-  uint32_t by_helpers = (uint32_t)tasks - do_tasks(p, 0, threads, start);
-  int64_t waited = wait_for(p, by_helpers);
   int failed = atomic_load_explicit(&p->failed, memory_order_relaxed);
-  uint32_t fair = (uint32_t)(tasks - begin_of(1, tasks, threads));
-  te_select_pool_record_result(p, were_awake, by_helpers, fair, waited);
   release_pool(p);
   return failed;
 }
 
 void te_select_run_serially(void) {
   is_child = 1;
-  te_select_pool* p = te_select_pool_v6;
+  te_select_pool* p = te_select_pool_v7;
   if (p) p->forked = 1;
 }
 

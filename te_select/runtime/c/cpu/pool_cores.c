@@ -91,13 +91,25 @@ void te_select_pool_record_result(te_select_pool* p, int awake, uint32_t done, u
     p->others = others;
     p->others_until = te_select_now_ns() + ALONE_NS;
   }
-  if (waited > STALL_NS) {
-    go_alone(p);
-  } else if (4 * done >= fair) {
-    p->starved_calls = 0;
-  } else if (awake && ++p->starved_calls == STARVED_CALLS) {
-    go_alone(p);
+  if (4 * done >= fair) {
+    p->starved_calls = p->unhelped_calls = 0;
+  } else {
+    p->starved_calls += awake;
+    int32_t none = TE_SELECT_SEARCH_NONE;
+    if (++p->unhelped_calls == STARVED_CALLS) {
+      atomic_compare_exchange_strong(&p->search, &none, TE_SELECT_SEARCH_WANTED);
+    }
   }
+  if (waited > STALL_NS || p->starved_calls == STARVED_CALLS) go_alone(p);
+}
+
+int te_select_is_crowded(const te_select_pool* p) {
+  return p->unhelped_calls >= STARVED_CALLS || p->serial_until_ns;
+}
+
+void te_select_forget_crowd(te_select_pool* p) {
+  p->unhelped_calls = STARVED_CALLS - 1; /* one call like that will do */
+  p->serial_until_ns = p->asked = 0;
 }
 
 /* Under SCHED_BATCH a helper that wakes stops no other thread, so it comes at once only to a free core.

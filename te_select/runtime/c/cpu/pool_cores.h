@@ -15,6 +15,12 @@ void te_select_keep_apart(te_select_pool* p, int32_t number);
 void te_select_pool_record_result(te_select_pool* p, int awake, uint32_t done, uint32_t fair,
                                   int64_t waited);
 
+/* Whether so many calls in a row had little help that the cores are busy. */
+int te_select_is_crowded(const te_select_pool* p);
+
+/* After calls on a team that sleeps now: the cores are free again. */
+void te_select_forget_crowd(te_select_pool* p);
+
 /* How many of the threads that a call wants it may have beside other threads that call; all of them
  * together may have `most`. */
 int32_t te_select_leave_cores(te_select_pool* p, int32_t wanted, int32_t most);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -18,7 +19,38 @@ typedef struct {
   TE_SELECT_ON_A_LINE _Atomic uint64_t ticket; /* the next task, and below it the end */
 } te_select_range;
 
-/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v7. */
+enum { TE_SELECT_MOST_RUNTIMES = 4, TE_SELECT_MOST_TEAMS = 8 };
+enum {
+  TE_SELECT_SEARCH_NONE,
+  TE_SELECT_SEARCH_WANTED,
+  TE_SELECT_SEARCH_BEGUN,
+  TE_SELECT_SEARCH_OFF
+};
+
+/* An OpenMP runtime of this process, which stays loaded. */
+typedef struct {
+  void (*parallel)(void (*run)(void*), void* data, unsigned threads, unsigned flags);
+  int (*in_parallel)(void);
+  int (*max_threads)(void);
+  int (*thread_number)(void);
+  /* Its memory of each thread, from pthread_self() on; and what that is until a thread uses it: the
+   * image, and zeros after it. */
+  intptr_t memory;
+  size_t bytes, image_bytes;
+  const char* image;
+} te_select_runtime;
+
+/* A thread that calls, and its team of a runtime. */
+typedef struct {
+  pthread_t caller;
+  const te_select_runtime* of;
+  int32_t is_known;   /* it has done a call */
+  int32_t has_others; /* it has more threads than the caller */
+  clockid_t clock;    /* time on a CPU of another thread of it, or of the caller if it has none */
+  int64_t late_until_ns, late_for_ns; /* until then it is not asked, and how long it was so last */
+} te_select_team;
+
+/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v8. */
 typedef struct {
   TE_SELECT_ON_A_LINE _Atomic uint32_t generation; /* raised with every job */
   TE_SELECT_ON_A_LINE _Atomic uint32_t finished;   /* tasks of helpers */
@@ -33,9 +65,17 @@ typedef struct {
   _Atomic uint64_t turned_away;    /* a bit for each thread that called during the last job */
   _Atomic int32_t others;          /* so many other threads called lately ... */
   _Atomic int64_t others_until;    /* ... and a core is left to each of them until then */
-  _Atomic uint64_t apart;          /* CPUs for helpers, as bits; 0 leaves them where they are */
-  _Atomic int32_t forked;          /* this process is a child, without the helpers */
-  _Atomic int32_t threads;         /* of the job; 0 if helpers were only asked to come */
+  _Atomic int32_t unhelped_calls;  /* in a row, in which helpers did little, awake or not */
+  _Atomic int32_t search;          /* for runtimes: TE_SELECT_SEARCH_... */
+  _Atomic int32_t runtimes;        /* how many there are */
+  te_select_runtime runtime[TE_SELECT_MOST_RUNTIMES];
+  unsigned long long loaded; /* how many libraries the process had loaded before the last look */
+  te_select_team teams[TE_SELECT_MOST_TEAMS];
+  int32_t started_a_team;  /* by mistake; no other is tried */
+  int32_t by_team;         /* a team did the last call */
+  _Atomic uint64_t apart;  /* CPUs for helpers, as bits; 0 leaves them where they are */
+  _Atomic int32_t forked;  /* this process is a child, without the helpers */
+  _Atomic int32_t threads; /* of the job; 0 if helpers were only asked to come */
   te_select_task task;
   void* data;
   _Atomic int32_t tasks;

@@ -30,7 +30,7 @@ typedef struct {
   te_select_nest around;
   te_select_block whole, piece; /* the two loops, and the part of them that is done at once */
   int64_t along, inside, count; /* pieces along n, in the block, and in all blocks */
-  int32_t by_tiles, threads;
+  int32_t by_tiles, threads, team;
   int64_t flags;
   int64_t room_bytes;
   char* rooms;         /* NULL if pieces need none */
@@ -249,7 +249,7 @@ static int run_cut(walk* w, int64_t tasks) {
   if (w->threads == 1) return run_task(0, 1, w);
   int32_t count = (int32_t)least(tasks, w->count);
   return w->pool ? te_select_parallel_on(w->pool, run_task, w, count, w->threads)
-                 : te_select_parallel(run_task, w, count, w->threads);
+                 : te_select_parallel(run_task, w, count, (te_select_crew){w->threads, w->team});
 }
 
 /* Decides about the walk; returns its tasks. */
@@ -272,7 +272,8 @@ static int32_t decide(walk* w, const te_select_machine* machine,
       .width = w->around.width};
   int32_t of_pool = !w->pool ? 0 : w->pool->threads > 0 ? w->pool->threads : machine->max_threads;
   te_select_manner how = te_select_decide(machine, &knobs, bytes, &cond, of_pool);
-  w->threads = how.threads;
+  w->threads = how.crew.threads;
+  w->team = how.crew.team;
   w->flags = how.flags & ~TE_SELECT_SMALL; /* these kernels have no code of their own for it */
   return how.tasks;
 }
@@ -312,6 +313,7 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   take_block(&w);
   int32_t tasks = 1;
   w.threads = 1;
+  w.team = 0;
   w.flags = machine->decisions.backwards ? TE_SELECT_BACKWARDS : 0;
   /* Small calls spare themselves 10 ns of 250. */
   if (te_select_count_moved(bytes) >= machine->small_below) tasks = decide(&w, machine, bytes);
@@ -322,6 +324,7 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   int is_copied = stages ? shape_staged(&w, &tile) : w.by_tiles;
   if (plan) {
     plan->threads = w.threads;
+    plan->by_team = w.team != 0;
     plan->past_cache = (w.flags & TE_SELECT_STREAM) != 0;
     plan->by_tiles = is_copied;
     plan->block = stages ? (int32_t)(w.piece.m * w.piece.n) : 0;

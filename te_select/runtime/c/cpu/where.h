@@ -69,7 +69,8 @@ static inline void te_select_put_kernel(te_select_where_run* place, te_select_wh
 typedef struct {
   int32_t kernel; /* the result of the call, as where_call.h has it */
   int32_t threads, past_cache, by_tiles;
-  int32_t block; /* elements that are converted at a time; 0 if nothing is */
+  int32_t block;   /* elements that are converted at a time; 0 if nothing is */
+  int32_t by_team; /* whether the threads are those of the program's OpenMP team */
 } te_select_where_plan;
 
 /* A step of a chain. `moving` is the number of its kernel of runs. A side that does not move is one

@@ -57,6 +57,6 @@ int32_t te_select_run_chain(const te_select_where_kernels* kernels,
   const int64_t bytes[TE_SELECT_OPERANDS] = {read, 0, 0, of->elements * of->width};
   te_select_manner how = te_select_decide(machine, &knobs, bytes, NULL, 0);
   chain c = {kernels->runs[width], of, how.flags & ~TE_SELECT_SMALL};
-  int failed = te_select_parallel(run_task, &c, how.tasks, how.threads);
+  int failed = te_select_parallel(run_task, &c, how.tasks, how.crew);
   return failed ? TE_SELECT_WHERE_FAILED : TE_SELECT_WHERE_DONE;
 }

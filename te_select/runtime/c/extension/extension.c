@@ -307,9 +307,9 @@ static PyObject* plan(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize
   Py_XDECREF(result);
   if (found == TE_SELECT_RAISED) return NULL;
   const int32_t* kinds = taken.sources.kinds;
-  return Py_BuildValue("siiii(iii)i", te_select_reasons[found], made.kernel, made.threads,
+  return Py_BuildValue("siiii(iii)ii", te_select_reasons[found], made.kernel, made.threads,
                        made.past_cache, made.by_tiles, kinds[TE_SELECT_COND], kinds[TE_SELECT_THEN],
-                       kinds[TE_SELECT_ELSE], made.block);
+                       kinds[TE_SELECT_ELSE], made.block, made.by_team);
 }
 
 static PyObject* select_or_leave(PyObject* Py_UNUSED(self), PyObject* const* args,
@@ -337,7 +337,7 @@ static PyMethodDef methods[] = {
     {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
     {"plan", (PyCFunction)(void (*)(void))plan, METH_FASTCALL,
      "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, "
-     "tiles, the kinds that are converted, in blocks of so many elements."},
+     "tiles, the kinds that are converted, in blocks of so many elements; OpenMP's team."},
     {"select", (PyCFunction)(void (*)(void))select_or_leave, METH_FASTCALL,
      "Select by cond, x, y and out; NotImplemented if kernels do not."},
     {"chain", (PyCFunction)(void (*)(void))te_select_chain, METH_FASTCALL,

@@ -65,7 +65,16 @@ def test_variable_that_is_wrong_is_refused_at_load_and_by_calls(parallel, variab
 
 @pytest.fixture(scope="module")
 def half(tmp_path_factory):
-    names = "cond_sampling", "cpu_model", "pool", "pool_cores", "processors", "profile", "sysfs"
+    names = (
+        "cond_sampling",
+        "cpu_model",
+        "pool",
+        "pool_cores",
+        "pool_team",
+        "processors",
+        "profile",
+        "sysfs",
+    )
     files = [f"cpu/{name}.c" for name in names]
     folder = tmp_path_factory.mktemp("decide")
     return ctypes.CDLL(str(c_half.build(folder, "decide_test.c", files)))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import c_half
 
-SOURCES = ["cpu/pool.c", "cpu/pool_cores.c"]
+SOURCES = ["cpu/pool.c", "cpu/pool_cores.c", "cpu/pool_team.c"]
 OWN = ("-Wl,-Bsymbolic",)  # its pthread_create comes before that of libc
 
 

@@ -235,7 +235,7 @@ def test_threads_that_no_longer_call_are_forgotten_in_time(pool):
 
 @pytest.fixture(scope="module")
 def answering(tmp_path_factory):
-    sources = ["cpu/pool.c", "cpu/pool_cores.c"]
+    sources = ["cpu/pool.c", "cpu/pool_cores.c", "cpu/pool_team.c"]
     return c_half.build(tmp_path_factory.mktemp("answers"), "pool_answers_test.c", sources)
 
 

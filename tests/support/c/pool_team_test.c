@@ -1,0 +1,55 @@
+/* The pool beside a runtime of OpenMP. The clocks are made up: the test says whether a team works. */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <time.h>
+
+int team_is_at_work = 1;
+static int64_t clock_ns = 1000000000;
+static int look_at_clock(clockid_t id, struct timespec* t) {
+  static _Atomic int64_t looks;
+  int64_t now = id == CLOCK_MONOTONIC ? clock_ns : team_is_at_work ? ++looks : 0;
+  t->tv_sec = now / 1000000000;
+  t->tv_nsec = now % 1000000000;
+  return 0;
+}
+#define clock_gettime look_at_clock
+#include "pool.c"
+#include "pool_cores.c"
+#include "pool_team.c"
+
+enum { TASKS = 16 };
+static _Atomic int done[TASKS];
+
+void let_pass(int64_t ns) { clock_ns += ns; }
+int64_t* the_clock(void) { return &clock_ns; }
+
+/* As after calls without help, once a helper has looked for runtimes; returns how many there are. */
+int crowd(void) {
+  te_select_pool* p = the_pool();
+  p->unhelped_calls = STARVED_CALLS - 1;
+  te_select_pool_record_result(p, 0, 0, 1, 0);
+  te_select_look_for_runtimes(p);
+  while (p->search == TE_SELECT_SEARCH_BEGUN) {
+  }
+  return p->runtimes;
+}
+int is_crowded(void) { return te_select_is_crowded(the_pool()); }
+
+static int run(int32_t task, int32_t tasks, void* data) {
+  ++done[task];
+  return tasks != TASKS || data;
+}
+
+/* Ten times the threads of a call that wants `wanted`, and one if its crew is a team; -1 if a task was
+ * not done once. */
+int call(int wanted) {
+  for (int i = 0; i < TASKS; ++i) done[i] = 0;
+  te_select_crew crew = te_select_crew_at_hand(wanted, 8);
+  if (crew.threads > 1) {
+    if (te_select_parallel(run, NULL, TASKS, crew)) return -1;
+    for (int i = 0; i < TASKS; ++i) {
+      if (done[i] != 1) return -1;
+    }
+  }
+  return 10 * crew.threads + (crew.team > 0);
+}
