@@ -40,8 +40,9 @@ class Schedule(Protocol):
     Attributes
     ----------
     Config
-        A frozen dataclass of the knobs, ints and bools. ``config.checked(pattern)`` returns the
-        config, or raises ValueError if the schedule cannot follow it.
+        A frozen dataclass of the knobs, ints and bools. ``config.checked(pattern, target)``
+        returns the config, or raises ValueError if the schedule cannot follow it on the TVM target;
+        without one, if it cannot on any.
     NUMBERS
         The knobs that may be random variables of MetaSchedule, at least one. The others change the
         structure. Each of their combinations is a design of its own.

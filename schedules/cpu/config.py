@@ -102,7 +102,7 @@ class Config:
     skip: int = knob(_SWITCH, _skips, default=BY_MACHINE, of_machine=True)
     backwards: int = knob(_SWITCH, _as_by_default, default=BY_MACHINE, of_machine=True)
 
-    def checked(self, pattern: AccessPattern) -> Config:
+    def checked(self, pattern: AccessPattern, _target: Any = None) -> Config:
         """Return this config, or raise ValueError if the schedule cannot follow it."""
         knobs.check(self)
         if self.rows and not rows_may_be_leaf(pattern):

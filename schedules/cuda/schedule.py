@@ -82,7 +82,7 @@ class Config:
     skip: bool = knob((False, True), _skips)
     max_blocks: int = knob(range(LARGEST_GRID + 1), lambda *_: MAX_BLOCKS)
 
-    def checked(self, pattern: AccessPattern) -> Config:
+    def checked(self, _pattern: AccessPattern, _target: Any = None) -> Config:
         """Return this config, or raise ValueError if the schedule cannot follow it."""
         knobs.check(self)
         return self

@@ -62,7 +62,7 @@ def schedule(
     origin = DEFAULT
     why = ""
     if config is not None:
-        chosen = _config_from_manifest(config, pattern, rules)
+        chosen = _config_from_manifest(config, pattern, rules, target)
     elif knobs:
         if tuning_logs not in (None, False):
             raise ArgumentError(
@@ -114,7 +114,7 @@ def _config_by_hand(
                 f"config has the knob {shown(name)}; {target.name} takes {', '.join(known)}"
             )
     try:
-        return replace(default, **knobs).checked(pattern)
+        return replace(default, **knobs).checked(pattern, target.tvm)
     except caught(ValueError) as error:
         raise ArgumentError(f"config {_listed(knobs)} cannot be followed: {error}") from error
 
@@ -123,8 +123,10 @@ def _listed(knobs: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={shown(value)}" for name, value in knobs.items())
 
 
-def _config_from_manifest(config: Mapping[str, Any], pattern: AccessPattern, rules: Any) -> Any:
+def _config_from_manifest(
+    config: Mapping[str, Any], pattern: AccessPattern, rules: Any, target: ResolvedTarget
+) -> Any:
     try:
-        return rules.Config(**config).checked(pattern)
+        return rules.Config(**config).checked(pattern, target.tvm)
     except caught(TypeError, ValueError) as error:
         raise ArtifactError(f"config {shown(dict(config))} is damaged: {error}") from error

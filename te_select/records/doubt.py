@@ -111,10 +111,11 @@ def misfit(entry: Record) -> str | None:
         return f"it is of TVM {entry.tvm}, this is {tvm.__version__}"
     if entry.kind is None:
         return f"its target {entry.target} is of no kind of machine that te_select knows"
-    if resolved(entry.target) is None:
+    target = resolved(entry.target)
+    if target is None:
         return f"its target {entry.target} is none that te_select takes"
     try:
-        schedule_of(entry.kind).config_from(entry.config).checked(entry.pattern)
+        schedule_of(entry.kind).config_from(entry.config).checked(entry.pattern, target.tvm)
     except caught(ValueError) as error:
         return f"its config does not fit the schedule: {error}"
     return None

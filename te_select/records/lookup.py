@@ -159,7 +159,7 @@ def _ranked(
         if not own and not alike:
             continue
         try:
-            config = schedule.config_from(entry.config).checked(pattern)
+            config = schedule.config_from(entry.config).checked(pattern, target.tvm)
         except caught(ValueError):  # the config's kind of rows does not exist for this workload
             continue
         if not target.model:

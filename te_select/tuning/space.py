@@ -116,7 +116,7 @@ class Space:
                 f"{', '.join(known)}"
             )
         try:
-            return replace(self.default, **fixed).checked(self._named)
+            return replace(self.default, **fixed).checked(self._named, self.target.tvm)
         except ValueError as error:
             raise ArgumentError(f"fixed knobs {dict(fixed)} cannot be followed: {error}") from error
 
@@ -126,7 +126,7 @@ class Space:
         Many machines run code for a level: one machine's choice does not hold for the others.
         """
         try:
-            config.checked(self._named)
+            config.checked(self._named, self.target.tvm)
         except ValueError:
             return False
         if self.target.model:

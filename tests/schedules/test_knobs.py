@@ -9,6 +9,7 @@ import tvm_ffi
 
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
+from te_select.errors import ArgumentError
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.schedules import knobs, leaf
@@ -43,6 +44,31 @@ def test_new_knob_makes_configs_of_its_own_in_every_kind(rules, target, monkeypa
     assert {config.toy for config in configs} == {0, 3, 5}
     older = {name: int(value) for name, value in vars(configs[0]).items() if name != "toy"}
     assert leaf.config_from(larger, older).toy == 0
+
+
+def test_knob_may_need_a_feature_of_the_target(monkeypatch):
+    """A toy that needs sm_90 is never tried for sm_80, and refused by hand."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Larger(cuda.Config):
+        toy: int = knob((0, 1), default=0)
+
+        def checked(self, pattern, target=None):
+            if self.toy and target is not None and target.attrs["arch"] != "sm_90":
+                raise ValueError("toy needs sm_90")
+            return super().checked(pattern, target)
+
+    default_config = cuda.default_config
+    monkeypatch.setattr(cuda, "Config", Larger)
+    monkeypatch.setattr(
+        cuda, "default_config", lambda *given: Larger(**vars(default_config(*given)))
+    )
+    workload = Workload((64,), (64,), (64,))
+    older, newer = resolve("cuda:sm_80"), resolve("cuda:sm_90")
+    assert {config.toy for config in Space(workload, older).configs} == {0}
+    assert {config.toy for config in Space(workload, newer).configs} == {0, 1}
+    with pytest.raises(ArgumentError, match="toy=1 cannot be followed: toy needs sm_90"):
+        schedule(workload, older, knobs={"toy": 1})
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ class Config:
 
     unroll: int
 
-    def checked(self, _pattern: AccessPattern) -> Config:
+    def checked(self, _pattern: AccessPattern, _target: Any = None) -> Config:
         if self.unroll not in UNROLLS:
             raise ValueError(f"unroll is {self.unroll}; expected one of {UNROLLS}")
         return self
