@@ -127,7 +127,7 @@ def test_limit_of_the_program_is_kept(run):
     """)
 
 
-def test_call_inside_a_region_of_a_runtime_that_was_found_is_alone(run):
+def test_call_in_a_region_of_a_found_runtime_is_alone(run):
     run("""
         openmp.use_runtime(1)
         pool.call(4)
