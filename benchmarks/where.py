@@ -42,7 +42,10 @@ void chain(const char *const *c, const float *const *x, float *out, long n) {
   }
 }
 """
-MIXED = (("float16", "float32"), ("float64", "float32"), ("uint8", "float32"), ("int64", "float32"))
+MIXED = (
+    *(("float32", "float64"), ("int32", "float32"), ("int64", "float64")),
+    *(("uint8", "float32"), ("bool", "float32"), ("float16", "float32")),
+)
 
 
 def compare(
@@ -129,14 +132,21 @@ def _values(rows: int, dtype: str) -> Arguments:
 
 
 def converted(options: argparse.Namespace) -> None:
-    """Compare with numpy.where on operands of two types, which are converted; fresh results."""
+    """Compare sides of two types with numpy.where, and with sides of the result's type."""
     rng = np.random.default_rng(0)
     for exponent in options.sizes:
         elements = 10**exponent
         cond = rng.random(elements) < HALF
         for types in MIXED:
             x, y = (rng.integers(0, 100, elements).astype(each) for each in types)
-            calls = {"numpy": partial(np.where, cond, x, y), "where": partial(where, cond, x, y)}
+            out = np.where(cond, x, y)
+            alike = x.astype(out.dtype), y.astype(out.dtype)
+            calls = {
+                "numpy": partial(np.where, cond, x, y),
+                "where": partial(where, cond, x, y),
+                "out=": into(where, (cond, x, y), out),
+                "out= of equal types": into(where, (cond, *alike), out),
+            }
             show(f"{elements:>10} {' and '.join(types)}", calls, ROUNDS)
 
 

@@ -58,7 +58,7 @@ def test_random_calls_are_those_of_numpy(seed):
     check_random(seed, EACH)
 
 
-def test_calls_are_numpys_with_threads_and_stores_past_the_cache():
+def test_threads_and_stores_past_the_cache_change_no_bits():
     code = (
         "from tests.numpy_where.test_stages import *; check_random(9, 60, 300_000); print(spread())"
     )

@@ -153,7 +153,7 @@ CONVERT = """
 
 
 @pytest.mark.slow
-def test_conversions_are_built_by_the_first_call_that_needs_them(tmp_path):
+def test_conversions_are_built_by_the_first_call_that_converts(tmp_path):
     how = {"TE_SELECT_CACHE_DIR": str(tmp_path / "cold"), "PYTHONPATH": path_of_python()}
     both = ["where_stages", "where_w4"]
     assert python(CONVERT, **how) == f"2 {{}} ['where_w4'] {both} True\n"
