@@ -141,7 +141,7 @@ def converted(options: argparse.Namespace) -> None:
             x, y = (rng.integers(0, 100, elements).astype(each) for each in types)
             out = np.where(cond, x, y)
             alike = x.astype(out.dtype), y.astype(out.dtype)
-            calls = {
+            calls: dict[str, Callable[[], Any]] = {
                 "numpy": partial(np.where, cond, x, y),
                 "where": partial(where, cond, x, y),
                 "out=": into(where, (cond, x, y), out),

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from te_select.operator.stages import SOURCES
 from te_select.schedules.cpu.flags import FLAGS
 from tests.support import c_half
 
@@ -27,6 +28,7 @@ _PROFILE = {
 }
 
 
+_KINDS = {"?": -1, "f": -1, "B": 5, "i": 3, "l": 14}  # "l" are places of bits
 _RANK = 64
 _Axes = ctypes.c_int64 * _RANK
 
@@ -87,6 +89,20 @@ class Asked(NamedTuple):
     data: tuple[int, ...]
 
 
+class Staged(NamedTuple):
+    """The fields of a te_select_where_plan, and what was asked for."""
+
+    threads: int
+    past_cache: int
+    by_tiles: int
+    block: int
+    asked: list[Asked]
+
+    def made(self, kind: str) -> list[int]:
+        """How many elements a stage made at a time."""
+        return [each.n for each in self.asked if each.kernel == f"stage {kind}"]
+
+
 def build(folder: Path) -> Path:
     """Compile the library."""
     half = [f"cpu/{name}.c" for name in HALF]
@@ -129,7 +145,29 @@ class Recorder:
     def select(self, cond: Any, x: Any, y: Any, out: Any, *, rows: bool = True) -> int:
         """Select, with kernels of rows or without; return what that came to."""
         call = call_of(cond, x, y, out)
-        return int(self._library.select_recorded(ctypes.byref(call), int(rows)))
+        return int(self._library.select_recorded(ctypes.byref(call), int(rows), None, None))
+
+    def staged(self, cond: Any, x: Any, y: Any, out: Any, bits: Any = None) -> Staged:
+        """What is decided of a call with inputs that are converted, whose result must be right.
+
+        Sides of bytes become floats, an int32 cond booleans. Cond may be places of bits in `bits`.
+        """
+        kinds = (ctypes.c_int32 * 3)(*(_KINDS[each.dtype.char] for each in (cond, x, y)))
+        call = call_of(cond, x, y, out)
+        truth = cond
+        if bits is not None:
+            ctypes.c_void_p.in_dll(self._library, "bits_of_cond").value = bits.ctypes.data
+            truth = np.unpackbits(bits, bitorder="little")[cond]
+            call.data[0] = int(cond.flat[0])
+            call.strides[0][: cond.ndim] = [step // cond.itemsize for step in cond.strides]
+            call.strides[0][0] *= int(cond[1] - cond[0])
+        plan = (ctypes.c_int32 * 5)()
+        expected = np.where(truth, x, y).astype(out.dtype)
+        kernel = self._library.select_recorded(ctypes.byref(call), 1, kinds, plan)
+        number = self._library.select_recorded(ctypes.byref(call), 1, kinds, None)
+        assert out.tobytes() == expected.tobytes()
+        assert number == kernel >= 0
+        return Staged(*plan[1:], self.notes())
 
     def asked(
         self, cond: Any, x: Any, y: Any, out: Any = None, *, rows: bool = True
@@ -177,7 +215,9 @@ def kernels(asked: list[Asked]) -> list[tuple[str, int, int]]:
 
 def _asked(note: _Note) -> Asked:
     name = f"w{note.width}"
-    if note.rows:
+    if note.rows == 2:  # A_STAGE
+        name = f"stage {SOURCES[note.number]}"
+    elif note.rows:
         name += f"_rows{note.number:02}"
     else:
         name += " " + "".join(c for bit, c in ((4, "c"), (2, "t"), (1, "e")) if note.number & bit)

@@ -108,8 +108,63 @@ static int32_t run(int32_t width, int32_t rows, int32_t number, void* const* dat
   return another_failed || count_of_notes == fails;
 }
 
-/* Selects, with kernels of rows or without. */
-int32_t select_recorded(const te_select_where_call* call, int with_rows) {
+/* ---- stages ------------------------------------------------------------------------------------- */
+
+enum { A_STAGE = 2 }; /* rows of a note; its number is the kind of what is converted */
+
+static int32_t note_stage(int32_t kind, void* const* data, int64_t n, int64_t flags) {
+  note* made = &notes[count_of_notes++ % MOST_NOTES];
+  int64_t from = (int64_t)data[0], to = (int64_t)data[1];
+  *made = (note){0, A_STAGE, kind, running ? this_task : -1, flags, 1, n, {from, to, 0, 0}};
+  return count_of_notes == fails;
+}
+
+static int32_t bytes_to_floats(void* const* data, const int64_t* sizes, int64_t flags) {
+  for (int64_t i = 0; i < *sizes; ++i) ((float*)data[1])[i] = ((uint8_t*)data[0])[i];
+  return note_stage(TE_SELECT_KIND_UINT8, data, *sizes, flags);
+}
+
+static int32_t words_to_truths(void* const* data, const int64_t* sizes, int64_t flags) {
+  for (int64_t i = 0; i < *sizes; ++i) ((char*)data[1])[i] = ((int32_t*)data[0])[i] != 0;
+  return note_stage(TE_SELECT_KIND_INT8 + 2, data, *sizes, flags);
+}
+
+static int32_t bits_to_truths(void* const* data, const int64_t* sizes, int64_t flags) {
+  for (int64_t i = 0; i < *sizes; ++i)
+    ((char*)data[1])[i] = ((uint8_t*)data[0])[(i + flags) / 8] >> (i + flags) % 8 & 1;
+  return note_stage(TE_SELECT_KIND_BITS, data, *sizes, flags);
+}
+
+const char* bits_of_cond;
+int32_t l1, l2; /* of the machine */
+
+/* Selects with stages for the inputs whose kinds are told, as where_library.c does. */
+static int32_t select_staged(const te_select_where_kernels* kernels,
+                             const te_select_machine* machine, const te_select_where_call* call,
+                             const int32_t* kinds, te_select_where_plan* plan) {
+  te_select_stage stages[TE_SELECT_INPUTS] = {{0}};
+  char elements[TE_SELECT_INPUTS][16], *memory[TE_SELECT_INPUTS] = {NULL};
+  te_select_where_call made = *call;
+  int32_t result = TE_SELECT_WHERE_DONE;
+  for (int i = 0; i < TE_SELECT_INPUTS && result >= 0; ++i) {
+    if (kinds[i] == TE_SELECT_AS_IS) continue;
+    int is_bits = kinds[i] == TE_SELECT_KIND_BITS;
+    stages[i].make = is_bits               ? bits_to_truths
+                     : i == TE_SELECT_COND ? words_to_truths
+                                           : bytes_to_floats;
+    stages[i].item = te_select_item_of_kind(kinds[i]);
+    stages[i].bits = is_bits ? bits_of_cond : NULL;
+    if (te_select_make_once(&made, &stages[i], i, machine->l2 / 2, elements[i], &memory[i]))
+      result = TE_SELECT_WHERE_FAILED;
+  }
+  if (result >= 0) result = te_select_where_walk(kernels, machine, &made, stages, NULL, plan);
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) give_memory_back(memory[i]);
+  return result;
+}
+
+/* Selects, with kernels of rows or without, and with stages unless `kinds` is NULL. */
+int32_t select_recorded(const te_select_where_call* call, int with_rows, const int32_t* kinds,
+                        te_select_where_plan* plan) {
   static te_select_where_kernels kernels;
   static te_select_machine machine;
   memset(&kernels, 0, sizeof(kernels));
@@ -117,6 +172,9 @@ int32_t select_recorded(const te_select_where_call* call, int with_rows) {
   take_runs(&kernels);
   if (with_rows) take_rows(&kernels);
   count_of_notes = jobs = loops = fences = taken = given_back = wanted_threads = 0;
+  l1 = (int32_t)machine.l1;
+  l2 = (int32_t)machine.l2;
+  if (kinds) return select_staged(&kernels, &machine, call, kinds, plan);
   const te_select_pool_of_caller pool = {run_pieces, &loops, threads_on_pool};
   return te_select_where_walk(&kernels, &machine, call, NULL, on_pool ? &pool : NULL, NULL);
 }

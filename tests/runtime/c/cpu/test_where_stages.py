@@ -1,0 +1,109 @@
+"""What where() decides for a call whose operands are converted on the way."""
+
+import numpy as np
+import pytest
+
+from tests.support.where_recorder import NEVER, bits, mask
+
+KB = 1 << 10
+
+
+def numbers(*shape, dtype="u1"):
+    return np.random.default_rng(2).integers(0, 200, shape).astype(dtype)
+
+
+def new(*shape):
+    return np.zeros(shape, "f4")
+
+
+def test_blocks_and_what_is_made_fill_two_thirds_of_the_cache(alone):
+    for cond, x, per_element in (
+        (mask(90_000), numbers(90_000), 1 + 1 + 4 + 4 + 4),
+        (numbers(90_000, dtype="i4") // 90, numbers(90_000), 4 + 1 + 1 + 4 + 4 + 4),
+    ):
+        found = alone.staged(cond, x, bits(90_000), new(90_000))
+        most = 2 * alone["l1"] // 3 // per_element
+        assert found.block == most // 64 * 64
+        assert set(found.made("uint8")) == {found.block, 90_000 % found.block}
+        assert sum(found.made("uint8")) == 90_000
+
+
+def test_side_that_no_cond_of_a_block_selects_is_not_converted(alone):
+    x = numbers(90_000)
+    cond = np.zeros(90_000, bool)
+    block = alone.staged(cond, x, bits(90_000), new(90_000)).block
+    cond[3 * block : 4 * block + 1] = True
+    assert alone.staged(cond, x, bits(90_000), new(90_000)).made("uint8") == 2 * [block]
+    assert alone.staged(~cond, bits(90_000), x, new(90_000)).made("uint8") == 2 * [block]
+
+
+@pytest.mark.parametrize("shape", [(1, 300), (200, 1), (1, 1)])
+def test_what_is_broadcast_is_converted_once(alone, shape):
+    found = alone.staged(mask(200, 300), numbers(*shape), bits(200, 300), new(200, 300))
+    assert found.made("uint8") == [shape[0] * shape[1]]
+    assert alone["taken"] - alone["given_back"] == 0
+
+
+def test_row_of_half_the_second_level_cache_is_converted_again(alone):
+    alone.staged(mask(1), numbers(1), bits(1), new(1))
+    n = alone["l2"] // 2 // 4
+    x = numbers(n + 1)
+    assert alone.staged(mask(2, n), x[:n], bits(2, n), new(2, n)).made("uint8") == [n]
+    found = alone.staged(mask(2, n + 1), x, bits(2, n + 1), new(2, n + 1)).made("uint8")
+    assert sum(found) == 2 * (n + 1)
+
+
+def test_strided_items_are_gathered_and_the_kernel_runs_in_place(alone):
+    found = alone.staged(mask(1000), numbers(3000)[::-3], bits(1000), new(1000))
+    assert not found.by_tiles
+    assert found.made("uint8") == [256, 256, 256, 232]
+    asked = [each for each in found.asked if not each.kernel.startswith("stage")]
+    assert {each.kernel for each in asked} == {"w4 cte"}
+
+
+def test_bits_are_read_from_any_place_on(alone):
+    packed = numbers(4000)
+    for first, step in ((0, 1), (3, 1), (8, 1), (20_007, -1), (5, 3)):
+        places = first + step * np.arange(9000)
+        found = alone.staged(places, bits(9000), bits(9000)[::-1].copy(), new(9000), packed)
+        notes = [each for each in found.asked if each.kernel == "stage bits"]
+        if step != 1:
+            assert not notes  # they are gathered one by one
+            continue
+        assert sum(each.n for each in notes) == 9000
+        assert notes[0].data[0] == packed.ctypes.data + first // 8
+
+
+def test_bytes_are_counted_as_they_lie_in_memory(where):
+    """A call has threads by what it moves, not by what is made."""
+    n = 64 * KB
+    moved = (1 + 1 + 4 + 4) * n
+    for per_thread, threads in ((moved // 4, 4), (moved // 2, 2), (moved // 2 + KB, 1)):
+        found = where(bytes_per_thread=per_thread).staged(mask(n), numbers(n), bits(n), new(n))
+        assert found.threads == threads
+        assert len({each.task for each in found.asked}) >= threads
+    moved = (4 + 4 + 4) * n + n // 8
+    for per_thread, threads in ((moved // 2, 2), (moved // 2 + KB, 1)):
+        half = where(bytes_per_thread=per_thread)
+        given = np.arange(n), bits(n), bits(n)[::-1].copy(), new(n)
+        assert half.staged(*given, numbers(n // 8)).threads == threads
+
+
+def test_stores_go_past_the_cache_only_where_out_is_not_copied(where):
+    half = where(stream_per_thread=1, bytes_per_thread=NEVER)
+    n = 64 * KB
+    found = half.staged(mask(n), numbers(n), bits(n), new(n))
+    kernels = [each for each in found.asked if each.kernel == "w4 cte"]
+    assert found.past_cache and all("stream" in each.flags for each in kernels)
+    assert half["fences"] == 1
+    found = half.staged(mask(n), numbers(n), bits(n), new(2 * n)[::2])
+    kernels = [each for each in found.asked if each.kernel == "w4 cte"]
+    assert found.by_tiles and not any(each.flags for each in kernels)
+
+
+def test_stage_that_fails_ends_the_call(alone):
+    alone.staged(mask(9000), numbers(9000), bits(9000), new(9000))
+    alone["fails"] = 3
+    with pytest.raises(AssertionError):
+        alone.staged(mask(9000), numbers(9000), bits(9000), new(9000))
+    assert alone["count_of_notes"] == 3
