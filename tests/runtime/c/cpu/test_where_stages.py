@@ -37,6 +37,12 @@ def test_side_that_no_cond_of_a_block_selects_is_not_converted(alone):
     assert alone.staged(~cond, bits(90_000), x, new(90_000)).made("uint8") == 2 * [block]
 
 
+def test_cond_of_rows_far_apart_is_not_taken_for_one_value(alone):
+    cond = np.ones(200 * 5000, bool)
+    cond[::10_000] = False
+    alone.staged(cond[::5000, None], numbers(200, 64), bits(200, 64), new(200, 64))
+
+
 @pytest.mark.parametrize("shape", [(1, 300), (200, 1), (1, 1)])
 def test_what_is_broadcast_is_converted_once(alone, shape):
     found = alone.staged(mask(200, 300), numbers(*shape), bits(200, 300), new(200, 300))
@@ -53,7 +59,7 @@ def test_row_of_half_the_second_level_cache_is_converted_again(alone):
     assert sum(found) == 2 * (n + 1)
 
 
-def test_strided_items_are_gathered_and_the_kernel_runs_in_place(alone):
+def test_strided_items_are_gathered_and_out_is_not_copied(alone):
     found = alone.staged(mask(1000), numbers(3000)[::-3], bits(1000), new(1000))
     assert not found.by_tiles
     assert found.made("uint8") == [256, 256, 256, 232]

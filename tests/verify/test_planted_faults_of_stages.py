@@ -1,0 +1,86 @@
+"""Faults of one expression, planted in conversions: the tests by the recorder find each of them."""
+
+import inspect
+import os
+import re
+import shutil
+
+import pytest
+
+from te_select.runtime import c
+from tests.runtime.c.cpu import test_where_stages as checks
+from tests.support import c_half, where_recorder
+
+FAULTS = [
+    "where_stage.c: flags = {bit % 8 => 0};",
+    "where_stage.c: from = stage->bits + {bit / 8 => bit};",
+    "where_stage.c: to[i] = stage->bits[bit / 8] >> {bit % 8 => 0} & 1;",
+    "where_stage.c: if ({stride == item || n == 1 => 1}) return make_contiguous",
+    "where_stage.c: if (make_contiguous(stage, items, count, to + {at * width => at})) return -1;",
+    "where_stage.c: from + {at * stride => at}, 0, stride",
+    "where_stage.c: along.elements * width > {most => 4 * most}",
+    "where_stage.c: call->strides[operand][along.axes[k]] = {stride => 0};",
+    "where_block.c: if ({!is_run => 0} || memcmp(cond, cond + 1",
+    "where_block.c: return *cond ? {TE_SELECT_ELSE => TE_SELECT_THEN} :",
+    "where_block.c: if (made >> i & 1 && {i != unread => 1} && make_operand",
+    "where_block.c: width, given, {in_place ? flags : 0 => flags}, room);",
+    "where.c: most = cache / {bytes_per_element(w) => 4};",
+    "where.c: w->piece.n = {row / LINE_BYTES * LINE_BYTES => row};",
+    "where.c: return is_bits ? {(bytes + 7) / 8 => bytes} : bytes;",
+    "where.c: int64_t flags = w->stages ? {w->flags => 0} : 0;",
+]
+"""A file, and what stands there with what takes its place in braces."""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """The recorder, with a variable for the fault."""
+    made = tmp_path_factory.mktemp("faults")
+    folder = shutil.copytree(c.FOLDER, made / "c")
+    declared = made / "fault.h"
+    declared.write_text("extern __attribute__((weak)) int te_select_fault;\nint te_select_fault;\n")
+    for number, fault in enumerate(FAULTS, 1):
+        name, _, place = fault.partition(": ")
+        before, right, wrong, after = re.split(r"\{(.*) => (.*)\}", place)
+        source = (folder / "cpu" / name).read_text()
+        assert source.count(before + right + after) == 1, fault
+        choice = f"{before}(te_select_fault == {number} ? ({wrong}) : ({right})){after}"
+        (folder / "cpu" / name).write_text(source.replace(before + right + after, choice))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(c_half, "RUNTIME", folder)
+        patch.setattr(c_half, "WARNINGS", ("-include", str(declared)))
+        return where_recorder.build(made)
+
+
+def is_caught(path, folder, number):
+    """Whether a child with the fault fails a test, or dies."""
+    if child := os.fork():
+        return os.waitpid(child, 0)[1] != 0
+    with pytest.MonkeyPatch.context() as patch:
+
+        def where(**how):
+            made = where_recorder.Recorder(path, folder, patch, **how)
+            made["te_select_fault"] = number
+            return made
+
+        os._exit(fails(where))
+
+
+def fails(where):
+    for name, check in vars(checks).items():
+        wanted = list(inspect.signature(check).parameters) if name.startswith("test_") else []
+        if wanted in (["alone"], ["where"]):
+            try:
+                check(where if wanted == ["where"] else where())
+            except (Exception, pytest.fail.Exception):
+                return True
+    return False
+
+
+def test_recorder_passes_without_a_fault(path, tmp_path):
+    assert not is_caught(path, tmp_path, 0)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_recorder_finds_a_fault_in_conversions(path, tmp_path, fault):
+    assert is_caught(path, tmp_path, FAULTS.index(fault) + 1)
