@@ -287,11 +287,11 @@ static int run_walk(walk* w, int32_t tasks) {
   return failed;
 }
 
-/* Finds the block that a kernel has when inputs are converted. Returns whether an operand is copied. */
+/* Finds the block that a kernel has when inputs are converted. Returns which operands are copied. */
 static int shape_staged(const walk* w, te_select_block* tile) {
   int made = te_select_shape_tile(w->stages, &w->piece, w->around.width, tile);
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) made &= ~(te_select_is_staged(w->stages, i) << i);
-  return made != 0;
+  return made;
 }
 
 int32_t te_select_where_walk(const te_select_where_kernels* kernels,
@@ -321,17 +321,17 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   else cut_block(&w, tasks);
   te_select_block tile;
   const te_select_block* of_kernel = stages ? &tile : &w.whole;
-  int is_copied = stages ? shape_staged(&w, &tile) : w.by_tiles;
+  int copied = stages ? shape_staged(&w, &tile) : w.by_tiles << TE_SELECT_OUT;
   if (plan) {
     plan->threads = w.threads;
     plan->by_team = w.team != 0;
-    plan->past_cache = (w.flags & TE_SELECT_STREAM) != 0;
-    plan->by_tiles = is_copied;
+    plan->past_cache = (w.flags & TE_SELECT_STREAM) && !(copied >> TE_SELECT_OUT & 1);
+    plan->by_tiles = copied != 0;
     plan->block = stages ? (int32_t)(w.piece.m * w.piece.n) : 0;
   } else if (run_walk(&w, tasks)) {
     return TE_SELECT_WHERE_FAILED;
   }
-  if (is_copied) return TE_SELECT_WHERE_DONE;
+  if (copied) return TE_SELECT_WHERE_DONE;
   int number = te_select_rows_number(of_kernel, w.around.width);
   if (number < 0) return TE_SELECT_RUNS * width + te_select_runs_number(of_kernel);
   int is_missing = !te_select_kernel_at(&kernels->rows[width][number]);
