@@ -23,23 +23,19 @@ def definition(stage: Stage) -> tirx.PrimFunc:
     -------
     tvm.tirx.PrimFunc
         ``main(source, made, flags)``. The elements are those of the types, complex ones have a
-        trailing axis of two; a boolean is a byte. Buffers are aligned to their element and to
-        nothing more.
+        trailing axis of two; a boolean is a byte. Of booleans that are stored as bits, an element
+        is eight of them: n + 1 bytes become n integers of 64 bits, from the bit ``flags`` of the
+        first byte on. Buffers are aligned to their element and to nothing more.
     """
     n = tirx.Var("n", "int64")
     flags = tirx.Var("flags", "int64")
     parts_in, parts_out = (_parts(name) for name in (stage.source, stage.target))
-    extent: ir.Expr = n
-    if stage.source == BITS:
-        extent = tirx.floordiv(n + tirx.IntImm("int64", 14), tirx.IntImm("int64", 8))
+    extent: ir.Expr = n + tirx.IntImm("int64", 1) if stage.source == BITS else n
     source = te.placeholder((extent, *parts_in), _carrier(stage.source), "source")
 
     def made(i: Any, *part: Any) -> Any:
         if stage.source == BITS:
-            bit = i + flags
-            byte = source[tirx.shift_right(bit, tirx.IntImm("int64", 3))].asobject()
-            place = tirx.bitwise_and(bit, tirx.IntImm("int64", 7)).astype("uint8")
-            return tirx.bitwise_and(tirx.shift_right(byte, place), tirx.const(1, "uint8"))
+            return _eight_booleans(source[i].asobject(), source[i + 1].asobject(), flags)
         if stage.target == "bool":
             places = [(i, *at) for at in _each(parts_in)]
             found = [_truth(source[place].asobject(), stage.source) for place in places]
@@ -52,6 +48,24 @@ def definition(stage: Stage) -> tirx.PrimFunc:
 
     out = te.compute((n, *parts_out), made, name="made")
     return align_to_elements(te.create_prim_func([source, out, flags]))
+
+
+def _eight_booleans(byte: Any, next_byte: Any, first: Any) -> Any:
+    """Eight bits of two bytes, from a place on, as the lowest bits of the bytes of an integer."""
+
+    def word(number: int) -> Any:
+        return tirx.const(number, "uint64")
+
+    both = tirx.bitwise_or(
+        byte.astype("uint64"), tirx.shift_left(next_byte.astype("uint64"), word(8))
+    )
+    bits = tirx.bitwise_and(tirx.shift_right(both, first.astype("uint64")), word(0xFF))
+    for distance in (8, 16, 32):  # all bits in each of the bytes
+        bits = tirx.bitwise_or(bits, tirx.shift_left(bits, word(distance)))
+    own = tirx.bitwise_and(bits, word(0x8040201008040201))  # of each byte another one
+    # The highest bit of a byte is set by the addition if its own one is.
+    found = tirx.shift_right(own + word(0x7F7F7F7F7F7F7F7F), word(7))
+    return tirx.bitwise_and(found, word(0x0101010101010101))
 
 
 def _parts(name: str) -> tuple[int, ...]:

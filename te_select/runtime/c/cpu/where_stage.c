@@ -6,23 +6,29 @@
 
 enum { GATHERED = 256 }; /* items that are gathered on the stack */
 
-static int make_contiguous(const te_select_stage* stage, const char* from, int64_t n, char* to) {
-  int64_t flags = stage->flags;
-  if (stage->bits) {
-    uintptr_t bit = (uintptr_t)from;
-    from = stage->bits + bit / 8;
-    flags = bit % 8;
-  }
-  void* const data[] = {(void*)from, to};
-  return stage->make(data, &n, flags);
-}
-
 static void gather_bits(const te_select_stage* stage, const char* from, int64_t stride, int64_t n,
                         char* to) {
   for (int64_t i = 0; i < n; ++i) {
     uintptr_t bit = (uintptr_t)from + (uintptr_t)(i * stride);
     to[i] = stage->bits[bit / 8] >> bit % 8 & 1;
   }
+}
+
+/* The stage makes eight booleans of two bytes; of the second it reads nothing if all are in the first,
+ * so the last byte, behind which there may be no memory, is left then. */
+static int make_of_bits(const te_select_stage* stage, const char* from, int64_t n, char* to) {
+  uintptr_t bit = (uintptr_t)from;
+  int64_t bytes = bit % 8 ? n / 8 : (n - 1) / 8;
+  void* const data[] = {(void*)(stage->bits + bit / 8), to};
+  if (bytes && stage->make(data, &bytes, (int64_t)(bit % 8))) return -1;
+  gather_bits(stage, from + 8 * bytes, 1, n - 8 * bytes, to + 8 * bytes);
+  return 0;
+}
+
+static int make_contiguous(const te_select_stage* stage, const char* from, int64_t n, char* to) {
+  if (stage->bits) return make_of_bits(stage, from, n, to);
+  void* const data[] = {(void*)from, to};
+  return stage->make(data, &n, stage->flags);
 }
 
 int te_select_make_run(const te_select_stage* stage, const char* from, int64_t stride, int64_t n,

@@ -76,8 +76,11 @@ def test_bits_are_read_from_any_place_on(alone):
         if step != 1:
             assert not notes  # they are gathered one by one
             continue
-        assert sum(each.n for each in notes) == 9000
         assert notes[0].data[0] == packed.ctypes.data + first // 8
+        blocks = [min(found.block, 9000 - at) for at in range(0, 9000, found.block)]
+        # Of whole bytes the last one is read alone: behind it there may be no memory.
+        whole = [n // 8 if first % 8 else (n - 1) // 8 for n in blocks]
+        assert [each.n for each in notes] == whole
 
 
 def test_bytes_are_counted_as_they_lie_in_memory(where):
