@@ -47,7 +47,7 @@ class Explanation:
     def __str__(self) -> str:
         if self.left:
             return "; ".join((f"left: {self.left}", *self.steps))
-        threads = count_of(self.threads, "thread") + " of OpenMP" * self.by_team
+        threads = count_of(self.threads, "thread") + (" of OpenMP" if self.by_team else "")
         stores = f"stores {'past' if self.past_cache else 'into'} the caches"
         return "; ".join((f"kernel {self.kernel}", threads, stores, *self.steps))
 

@@ -151,7 +151,8 @@ KEPT = [("f8", "i4"), ("c16", "f2"), ("f4", "u1"), ("i8", "?"), ("f2", "i1"), ("
 def test_copyto_and_putmask_promote_by_kernels(dtype, own, monkeypatch):
     monkeypatch.setattr(numpy_functions, "numpy_copyto", None)
     monkeypatch.setattr(numpy_functions, "numpy_putmask", None)
-    mask, values = np.arange(900) % 3 == 0, np.arange(900).astype(own)
+    mask = np.arange(900) % 3 == 0
+    values = np.arange(900).astype(own)
     expected = np.where(mask, values, np.full(900, 7, dtype)).tobytes()
     for function in (
         lambda a: te_select.copyto(a, values, where=mask),
@@ -164,7 +165,8 @@ def test_copyto_and_putmask_promote_by_kernels(dtype, own, monkeypatch):
 
 @pytest.mark.parametrize("dtype, own", [("f8", "f4"), ("c16", "c8"), ("f4", "i4"), ("i4", "i8")])
 def test_what_numpy_warns_of_or_does_not_promote_is_left(dtype, own):
-    mask, values = np.arange(900) % 3 == 0, np.full(900, 3).astype(own)
+    mask = np.arange(900) % 3 == 0
+    values = np.full(900, 3).astype(own)
     if own in ("f4", "c8"):
         values.real[:] = np.array([0x7FA00001], "u4").view("f4")
     made, expected = np.full((2, 900), 7, dtype)
@@ -214,7 +216,8 @@ def test_tensors_of_unequal_types_are_torchs_to_the_bit():
 def test_function_of_tensors_says_what_it_does_not_convert():
     where(True, np.ones(9, "f4"), np.ones(9, "u1"))  # which loads the stages
     select = calls.exported("te_select_where")
-    cond, out = np.ones(9, bool), np.zeros(9, "f4")
+    cond = np.ones(9, bool)
+    out = np.zeros(9, "f4")
     select(cond, np.full(9, 3, "u1"), np.ones(9, "f4"), out)
     assert (out == 3).all()
     for side in (np.ones(9, "f2"), np.ones(9, "i4"), np.ones(9)):
