@@ -52,7 +52,7 @@ def no_collector():
 
 def interrupted(call, line, kind):
     """Run a call in which a handler raises at a line; how many lines ran, and what came instead."""
-    made: list[Exception] = []
+    made = []
     lines = 0
 
     def handle(_number, _frame):

@@ -1,8 +1,5 @@
 """What the plot of the bench shows: each share where its axis says, outliers by name."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from te_select.bench.row import COPY, OURS
@@ -13,10 +10,9 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from te_select.bench import plot as module
-from te_select.bench.row import Row
 
 
-def share(name: str, seconds: dict[str, float], **fields: Any) -> Row:
+def share(name, seconds, **fields):
     """A row whose roof moves 1 MB in a millisecond."""
     known = {"moved": 10**6, "roofs": {COPY: 1e9}, "entry": Entry(name, ENTRY.workload, "")}
     return row(seconds, **{**known, **fields})
@@ -36,14 +32,14 @@ def axes():
     return Figure().subplots()
 
 
-def drawn(axes: Any, rows: list[Row]) -> list[list[list[float]]]:
+def drawn(axes, rows):
     """The dots of te-select, then of the best peers."""
     module._shares(axes, rows)
     dots = [each for each in axes.collections if hasattr(each, "get_sizes")]
     return [each.get_offsets().tolist() for each in dots]
 
 
-def test_dots_are_shares_of_the_roof_from_the_lowest_on(axes: Any) -> None:
+def test_dots_are_shares_of_the_roof_from_the_lowest_on(axes):
     ours, peers = drawn(axes, ROWS)
     assert ours == [[at, pytest.approx(y)] for at, y in enumerate((0.4, 0.5, 0.8, 1, 2))]
     assert peers == [[at, pytest.approx(y)] for at, y in enumerate((0.25, 1, 0.2, 0.5, 1))]
@@ -55,7 +51,7 @@ def test_dots_are_shares_of_the_roof_from_the_lowest_on(axes: Any) -> None:
     ]  # fmt: skip
 
 
-def test_outliers_are_named_and_slower_ones_are_red(axes: Any) -> None:
+def test_outliers_are_named_and_slower_ones_are_red(axes):
     drawn(axes, ROWS)
     named = {text.get_text(): text.xy for text in axes.texts}
     assert named == {
@@ -71,7 +67,7 @@ def test_outliers_are_named_and_slower_ones_are_red(axes: Any) -> None:
     assert lines[1] != lines[0]
 
 
-def test_only_large_rows_with_a_time_and_a_roof_are_drawn(axes: Any) -> None:
+def test_only_large_rows_with_a_time_and_a_roof_are_drawn(axes):
     left_out = [
         share("small", {OURS: 1e-3}, moved=10**6 - 1),
         share("no roof", {OURS: 1e-3}, roofs={}),
@@ -81,7 +77,7 @@ def test_only_large_rows_with_a_time_and_a_roof_are_drawn(axes: Any) -> None:
     assert ours == [[0, pytest.approx(1)]]
 
 
-def test_title_has_the_machine_and_the_caches(tmp_path: Path) -> None:
+def test_title_has_the_machine_and_the_caches(tmp_path):
     path = tmp_path / "bench.svg"
     module.plot(path, ROWS, "Some CPU, 2 threads")
     assert "Some CPU, 2 threads" in path.read_text()

@@ -45,7 +45,7 @@ def measured(name="short", **fields):
     return row(**{**MEASURED, "entry": Entry(name, ENTRY.workload, ""), **fields})
 
 
-def printed(found: Results, width: int = 200, terminal: bool = False) -> str:
+def printed(found, width=200, terminal=False):
     """What is printed, without what makes letters bold."""
     file = io.StringIO()
     there = {"COLUMNS": str(width), **({"FORCE_COLOR": "1"} if terminal else {})}

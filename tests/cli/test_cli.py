@@ -288,7 +288,7 @@ def test_warning_is_one_line(tmp_path):
     assert "te-select: warning: " in done.stderr
 
 
-def test_help_of_the_runtime_lists_its_own_verbs() -> None:
+def test_help_of_the_runtime_lists_its_own_verbs():
     hidden = {"te_select.tuning": None, "te_select.compiler.build": None}
     script = f"import sys; sys.modules.update({hidden!r}); from te_select.cli import main; main()"
 

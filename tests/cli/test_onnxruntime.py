@@ -14,7 +14,7 @@ PARTS = {"w2": family.parts()["w2"]}
 
 
 @pytest.fixture(scope="module")
-def image() -> bytes:
+def image():
     return building.build_family(PARTS, "native").image
 
 

@@ -83,7 +83,7 @@ def _symbolic(shapes, out):
 def _instance(label, shapes, out, *, spread):
     """Choose a size for every output axis; with ``spread`` as few operands as possible have it."""
     rank = len(out)
-    made: dict[str, list[int]] = {operand: [] for operand in shapes}
+    made = {operand: [] for operand in shapes}
     result = []
     for axis in range(-rank, 0):
         dims = {o: shape[axis] for o, shape in shapes.items() if -axis <= len(shape)}
@@ -104,7 +104,7 @@ def _size(dims, out):
         return fixed[0]
     if dims and all(dim == 1 for dim in dims):
         return 1
-    lows: list[int] = [dim[0] for dim in (*dims, out) if isinstance(dim, list)]
+    lows = [dim[0] for dim in (*dims, out) if isinstance(dim, list)]
     return max([2, *lows])
 
 

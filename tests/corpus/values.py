@@ -3,7 +3,7 @@
 import numpy as np
 
 from te_select.operator.dtypes import numpy_dtype
-from te_select.verify.reference import Array, ints
+from te_select.verify.reference import ints
 from tests.corpus.cases import OPEN, SHORT_NAMES
 from tests.support.strategies import random_bits
 
@@ -51,7 +51,7 @@ def _condition(case, dtype, shape, random):
     if values is None:
         values = random_bits(random, shape, dtype)
         values[random.integers(0, 2, shape, np.uint8) == 1] = 0  # random bytes are rarely 0
-    truths: Array = values.view(np.bool_) if values.dtype.itemsize == 1 else values != 0
+    truths = values.view(np.bool_) if values.dtype.itemsize == 1 else values != 0
     return truths.reshape(shape)
 
 

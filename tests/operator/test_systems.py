@@ -25,7 +25,7 @@ SHAPES = st.lists(st.sampled_from([1, 2, 3]), max_size=3).map(tuple)
 
 def made(make, *args):
     try:
-        workload: Workload = make(*args)
+        workload = make(*args)
     except SelectError as error:
         return f"{type(error).__name__}: {error}"
     return workload
@@ -79,7 +79,7 @@ def test_wheres_of_the_table_are_those_of_their_opsets():
 
 
 def test_a_word_means_one_element_type_in_every_system():
-    meant: dict[str, str] = {}
+    meant = {}
     for names in TYPE_NAMES.values():
         for spelled, name in names.items():
             assert meant.setdefault(spelled, name) == name

@@ -1,8 +1,5 @@
 """Made-up rows of the bench."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from te_select.bench.row import Row
 from te_select.bench.suite import Entry
 from te_select.operator.workload import Workload
@@ -12,13 +9,13 @@ from te_select.timing.rounds import Timing
 ENTRY = Entry("small", Workload((4, 1), (4, 5), ()), "a test")
 
 
-def row(times: Mapping[str, float | tuple[float, ...]] | None = None, **fields: Any) -> Row:
+def row(times=None, **fields):
     """A row in which each contestant took so many seconds, in one round or in several."""
     timings = {
         name: Timing(seconds if isinstance(seconds, tuple) else (seconds,))
         for name, seconds in (times or {}).items()
     }
-    known: dict[str, Any] = {
+    known = {
         "entry": ENTRY,
         "mask": Mask(),
         "moved": 1,

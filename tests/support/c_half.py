@@ -4,7 +4,6 @@ import ctypes
 import subprocess
 import tempfile
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 
 from tvm_ffi import libinfo
@@ -30,7 +29,7 @@ def helpers(count):
 """
 
 
-def build(folder: Path, driver: str, sources: Sequence[str], *options: str) -> Path:
+def build(folder, driver, sources, *options):
     """Compile.
 
     Parameters
@@ -66,14 +65,14 @@ def build(folder: Path, driver: str, sources: Sequence[str], *options: str) -> P
     return path
 
 
-def copied(path: Path, folder: Path) -> ctypes.CDLL:
+def copied(path, folder):
     """Load an image of its own, whose constructors see the environment as it is now."""
     copy = Path(tempfile.mkdtemp(dir=folder), "copy.so")  # another may be loaded
     copy.write_bytes(path.read_bytes())
     return ctypes.CDLL(str(copy))
 
 
-def run(path: Path, *code: str, before: str = "", timeout: float = 120, **variables: str) -> None:
+def run(path, *code, before="", timeout=120, **variables):
     """Run code in a process that must neither hang nor crash.
 
     It finds the library as ``pool``, and the ids of the pool's threads by ``helpers(count)``.

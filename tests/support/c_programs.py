@@ -1,9 +1,7 @@
 """Programs in C, of the folder ``c``, that call a kernel by its plain function."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tvm_ffi import libinfo
 
@@ -34,7 +32,7 @@ class Exported:
     folder: Path
     workload: Workload
 
-    def compile(self, source: str, output: str, *more: str) -> Path:
+    def compile(self, source, output, *more):
         """Compile a file of the folder ``c`` with options, objects and libraries."""
         path = self.folder / output
         command = (
@@ -45,13 +43,13 @@ class Exported:
         return path
 
 
-def export(folder: Path, workload: Workload, config: Mapping[str, Any] | None = None) -> Exported:
+def export(folder, workload, config=None):
     """Compile a kernel by TVM."""
     te_select.export([workload], folder / "mask.so", config=config, static=True)
     return Exported(folder, workload)
 
 
-def sanitized(source: str, program: Path, sanitizers: str) -> Path:
+def sanitized(source, program, sanitizers):
     """A program of the folder ``c`` with where(), under sanitizers."""
     command = (
         *(*c_compiler(), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"),
@@ -64,7 +62,7 @@ def sanitized(source: str, program: Path, sanitizers: str) -> Path:
     return program
 
 
-def output(program: Path, *arguments: str | Path, **environment: str) -> str:
+def output(program, *arguments, **environment):
     """What a program prints, which must neither hang nor crash."""
     how = {"TE_SELECT_NUM_THREADS": "2"} | environment
     return programs.output(program, *arguments, cwd=program.parent, timeout=60, **how)

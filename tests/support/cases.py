@@ -1,14 +1,11 @@
 """Cases of a test, of which every run takes a few."""
 
-from collections.abc import Container, Iterable
-from typing import Any
-
 import pytest
 
 from te_select import Workload
 
 
-def the_others_slow(cases: Iterable[Any], first: Container[Any]) -> list[Any]:
+def the_others_slow(cases, first):
     """Parameters, of which only the first ones are for every run; a tuple is several."""
     return [
         pytest.param(
@@ -19,7 +16,7 @@ def the_others_slow(cases: Iterable[Any], first: Container[Any]) -> list[Any]:
     ]
 
 
-def short_rows(inner: int, dtypes: Iterable[str]) -> tuple[list[Workload], list[Workload]]:
+def short_rows(inner, dtypes):
     """Rows of some elements that move in every way: any number of rows, and 7 and 65 of them."""
     shapes = (
         (["r", 1], ["r", inner], ["r", inner]),

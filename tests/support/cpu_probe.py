@@ -49,12 +49,12 @@ class Seen(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("fails", "meet")),
     )
 
-    def has(self, flag: str) -> bool:
+    def has(self, flag):
         """Whether the kernel was called with a flag."""
         return bool(self.flags & FLAGS[flag])
 
 
-def build(folder: Path) -> None:
+def build(folder):
     """Compile the kernel into a folder."""
     (folder / "counting.h").write_text(COUNTING)
     command = [*c_compiler(), "-O1", "-fPIC", "-c", PROBE, "-o", folder / "probe.o"]
@@ -74,9 +74,9 @@ class Probe:
 
     def __init__(
         self,
-        folder: Path,
-        **how: int,
-    ) -> None:
+        folder,
+        **how,
+    ):
         # Not the path of another process's library: that would change under its feet.
         path = folder / f"{os.getpid()}-{next(_numbers)}.so"
         shape = ("b", "a")
@@ -96,24 +96,24 @@ class Probe:
         self.seen = Seen.in_dll(image, "__tvm_ffi_seen")
         self.fences = ctypes.c_int64.in_dll(image, "__tvm_ffi_fences")
 
-    def __call__(self, b: int, a: int = 1) -> list[np.ndarray]:
+    def __call__(self, b, a=1):
         """A call that moves 13 bytes an element, 4 of them in out."""
         arrays = [np.ones((b, a), bool), *(np.zeros((b, a), "f4") for _ in range(3))]
         self.fences.value = self.seen.ran = 0
         self.call(*arrays)
         return arrays
 
-    def plan(self, b: int, a: int = 1) -> Plan:
+    def plan(self, b, a=1):
         """What is said of a call beforehand."""
         count = a * b
         return self.plan_of_bytes(count, 4 * count, 4 * count, 4 * count)
 
-    def plan_of_bytes(self, cond: int, then: int, else_: int, out: int) -> Plan:
+    def plan_of_bytes(self, cond, then, else_, out):
         """What is said of a call with operands of so many bytes."""
         found = self._plan(cond, then, else_, out, out // 4, *self._numbers)
         return Plan(found >> 2, bool(found & 2), bool(found & 1))
 
-    def on(self, tasks: int, b: int) -> None:
+    def on(self, tasks, b):
         """Call until the call has so many tasks: calls run alone while cores have other work."""
         for _ in range(500):
             self(b)

@@ -4,15 +4,13 @@ import ctypes
 import dataclasses
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import pytest
-from tvm import s_tir, tirx
+from tvm import s_tir
 
-from te_select import Workload
 from te_select.backends.cuda.lowering import CudaFunction, lower, translation_unit
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
@@ -23,7 +21,7 @@ WIDTHS = ("uint8", "bfloat16", "float32", "float64", "complex128")  # one elemen
 OPTIONS = ("-std=c++17", "-O0", "-fPIC", "-shared", "-Wall", "-Wno-unknown-pragmas")
 
 
-def build(source: str, symbols: Sequence[str], folder: Path, more: str = "") -> Path:
+def build(source, symbols, folder, more=""):
     """Compile CUDA C++ to a library of CPU functions.
 
     Parameters
@@ -74,10 +72,10 @@ class Emulated:
     @classmethod
     def of(
         cls,
-        functions: Sequence[CudaFunction],
-        folder: Path,
-        edit: Callable[[str], str] = lambda source: source,
-    ) -> "Emulated":
+        functions,
+        folder,
+        edit=lambda source: source,
+    ):
         """Compile kernels, after an edit of their source."""
         by_symbol = {function.symbol: function for function in functions}
         grids = "".join(
@@ -92,7 +90,7 @@ class Emulated:
         library.te_select_emulator_streamed.restype = ctypes.c_int64
         return cls(library, by_symbol)
 
-    def allow(self, operands: Iterable[np.ndarray]) -> None:
+    def allow(self, operands):
         """Let kernels read the memory of arrays from now on, and write that of the last."""
         given = list(operands)
         self.library.te_select_emulator_reset()
@@ -103,11 +101,11 @@ class Emulated:
 
     def run(
         self,
-        symbol: str,
-        workload: Workload,
-        sizes: Mapping[str, int],
-        operands: Sequence[np.ndarray],
-    ) -> None:
+        symbol,
+        workload,
+        sizes,
+        operands,
+    ):
         """Run a kernel on cond, then, else_ and out."""
         emulator = self.library
         function = self.functions[symbol]
@@ -129,7 +127,7 @@ class Emulated:
             self.streamed[name] = emulator.te_select_emulator_streamed(k)
 
 
-def scheduled(workload: Workload, **knobs) -> tirx.PrimFunc:
+def scheduled(workload, **knobs):
     """Schedule a workload with the default config, but for these knobs."""
     pattern = access_pattern(workload)
     config = dataclasses.replace(cuda.default_config(pattern, None), **knobs).checked(pattern)
@@ -138,7 +136,7 @@ def scheduled(workload: Workload, **knobs) -> tirx.PrimFunc:
     return sch.mod["main"]
 
 
-def lowered(workload: Workload, symbol: str = "kernel", **knobs) -> CudaFunction:
+def lowered(workload, symbol="kernel", **knobs):
     """Schedule a workload, and lower it."""
     func = scheduled(workload, **knobs)
     return lower(func, symbol, workload.dim_names, access_pattern(workload))

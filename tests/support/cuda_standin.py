@@ -6,19 +6,15 @@ import functools
 import itertools
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from te_select.backends.cuda import link
 from te_select.backends.cuda.compilers import CudaBinary
-from te_select.backends.cuda.lowering import CudaFunction
 from te_select.backends.programs import c_compiler
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
-from te_select.operator.workload import Workload
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 from te_select.runtime.call import loading
@@ -58,24 +54,24 @@ class Launch(ctypes.Structure):
 
 
 @functools.cache
-def folder() -> Path:
+def folder():
     made = tempfile.TemporaryDirectory(prefix="te-select-test-")
     _folders.append(made)
     return Path(made.name)
 
 
-_folders: list[Any] = []
+_folders = []
 _numbers = itertools.count()
 
 
-def compile_c(source: Path, out: Path, *options: str) -> Path:
+def compile_c(source, out, *options):
     command = (*c_compiler(), "-std=gnu11", "-O1", "-w", "-fPIC", "-shared", *options)
     subprocess.run([*command, str(source), "-o", str(out)], check=True)
     return out
 
 
 @functools.cache
-def fake_library() -> ctypes.CDLL:
+def fake_library():
     """The stand-in; from now on the loader returns it for libcuda.so.1."""
     out = compile_c(SOURCE, folder() / "libcuda.so.1", "-Wl,-soname,libcuda.so.1")
     library = ctypes.CDLL(str(out))
@@ -84,7 +80,7 @@ def fake_library() -> ctypes.CDLL:
     return library
 
 
-def real_driver() -> bool:
+def real_driver():
     with contextlib.suppress(OSError):
         ctypes.CDLL("libcuda.so.1")
         return True
@@ -92,7 +88,7 @@ def real_driver() -> bool:
 
 
 @contextlib.contextmanager
-def fake_driver(*archs: int) -> Iterator[ctypes.CDLL]:
+def fake_driver(*archs):
     """Devices of these archs, such as 90, for as long as the block lasts."""
     if not fake_library.cache_info().currsize and real_driver():
         pytest.skip("a real NVIDIA driver is installed, in whose place nothing can be put")
@@ -107,14 +103,14 @@ def fake_driver(*archs: int) -> Iterator[ctypes.CDLL]:
 
 
 def build(
-    workloads: Sequence[Workload],
-    path: Path,
+    workloads,
+    path,
     *,
-    archs: Sequence[str] = ARCHS,
-    blocks: str = "7",
-    functions: Sequence[CudaFunction] = (),
-    plain: bool = False,
-) -> Path:
+    archs=ARCHS,
+    blocks="7",
+    functions=(),
+    plain=False,
+):
     """Link and describe a library whose machine code is a line of text."""
     cubins = {arch: f"cubin {arch}".encode() for arch in archs}
     entries = [
@@ -138,7 +134,7 @@ def build(
     return path
 
 
-def fresh_kernel(workload: Workload, **how: Any) -> CudaKernel:
+def fresh_kernel(workload, **how):
     """A kernel of a library of its own, which no device has seen."""
     loaded = loading.load(build([workload], folder() / f"{next(_numbers)}.so", **how))
     assert isinstance(loaded, CudaKernel)
@@ -149,7 +145,7 @@ kernel = functools.cache(fresh_kernel)
 
 
 @functools.cache
-def runners(workloads: tuple[Workload, ...]) -> ctypes.CDLL:
+def runners(workloads):
     """Scalar loops ``run_0``, ... that compute the workloads from a launch's parameters."""
     source = folder() / f"{next(_numbers)}.c"
     text = c_source(workloads)
@@ -162,7 +158,7 @@ def runners(workloads: tuple[Workload, ...]) -> ctypes.CDLL:
 
 
 @contextlib.contextmanager
-def running(*workloads: Workload, arch: int = 90) -> Iterator[ctypes.CDLL]:
+def running(*workloads, arch=90):
     """A device that computes the workloads for the kernels of a library, by their order."""
     with fake_driver(arch) as library:
         for i in range(len(workloads)):
@@ -170,7 +166,7 @@ def running(*workloads: Workload, arch: int = 90) -> Iterator[ctypes.CDLL]:
         yield library
 
 
-def on_device(array: Any, dtype: str | None = None, device: int = 0) -> DeviceArray:
+def on_device(array, dtype=None, device=0):
     """A copy of a NumPy array in the stand-in's memory."""
     array = np.asarray(array, order="C")
     element = ELEMENT_TYPES[dtype or array.dtype.name]
@@ -179,12 +175,12 @@ def on_device(array: Any, dtype: str | None = None, device: int = 0) -> DeviceAr
     return made
 
 
-def empty_on_device(workload: Workload, device: int = 0) -> DeviceArray:
+def empty_on_device(workload, device=0):
     shape = tuple(dim for dim in workload.out_shape if isinstance(dim, int))
     return DeviceArray.empty(workload.element, shape, device)
 
 
-def read(array: DeviceArray) -> Any:
+def read(array):
     return array.numpy(numpy_dtype(array.element.name))
 
 

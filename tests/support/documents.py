@@ -73,12 +73,12 @@ class Block:
     given: str = ""
 
     @property
-    def place(self) -> str:
+    def place(self):
         """The page and the line."""
         return f"{self.page}:{self.line}"
 
 
-def blocks(page: str) -> list[Block]:
+def blocks(page):
     """Read the code blocks of a page."""
     found, comments = [], []
     for token in MarkdownIt().parse((ROOT / page).read_text()):
@@ -94,7 +94,7 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
-def _block(page: str, line: int, language: str, text: str, comments: list[str]) -> Block:
+def _block(page, line, language, text, comments):
     given = "".join(each.removeprefix(_GIVEN) for each in comments if each.startswith(_GIVEN))
     marks = [each for each in comments if not each.startswith(_GIVEN)]
     mark, _, reason = " ".join(marks).partition(":")

@@ -1,7 +1,6 @@
 """A copy of te_select in which files are edited, as a walk of CONTRIBUTING.md says."""
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support import programs
@@ -9,7 +8,7 @@ from tests.support import programs
 ROOT = Path(__file__).parents[2]
 
 
-def run_with(edits: Mapping[str, tuple[str, str]], folder: Path, code: str) -> str:
+def run_with(edits, folder, code):
     """Copy the package, put a text before another in some files, and run a program with it."""
     leave = shutil.ignore_patterns("__pycache__", "schedules", "tuning_logs", "prebuilt")
     shutil.copytree(ROOT / "te_select", folder / "te_select", ignore=leave)

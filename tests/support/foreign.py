@@ -4,16 +4,12 @@ import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 import numpy as np
 from tvm_ffi import libinfo
 
 from te_select.backends.c_compiler import compiler_for
-from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
 from te_select.schedules.cpu.isa import ISAS
 
@@ -22,7 +18,7 @@ _BOOL = 6  # kDLBool
 _PAGE = 4096
 
 
-def emulator(isa: str) -> list[str] | None:
+def emulator(isa):
     """The command that runs programs of an instruction set here; None if there is none."""
     machine, triple = ISAS[isa].machine, ISAS[isa].triple
     program = shutil.which(f"qemu-{machine}")
@@ -30,7 +26,7 @@ def emulator(isa: str) -> list[str] | None:
     return [program, "-L", str(root)] if program and root.is_dir() else None
 
 
-def build_host(isa: str, folder: Path) -> Path:
+def build_host(isa, folder):
     """Compile the program that calls libraries of an instruction set."""
     program = folder / f"host-{isa}"
     includes = [f"-I{path}" for path in libinfo.include_paths()]
@@ -50,7 +46,7 @@ class Host:
         More variables for it.
     """
 
-    def __init__(self, *command: str | Path, **environment: str) -> None:
+    def __init__(self, *command, **environment):
         self._process = subprocess.Popen(
             [str(word) for word in command],
             stdin=subprocess.PIPE,
@@ -59,12 +55,12 @@ class Host:
         )
         self._library = Path(str(command[-1]))
 
-    def kernels(self) -> "Iterator[ForeignKernel]":
+    def kernels(self):
         """The kernels of the library."""
         for record in stored.read(self._library).manifest.kernels:
             yield ForeignKernel(self, record.workload, self._library)
 
-    def call(self, name: str, *operands: Any) -> None:
+    def call(self, name, *operands):
         """Call an exported function of the element types' bits; RuntimeError where it fails."""
         cond, then, else_, out = operands
         symbol = f"__tvm_ffi_{name}__bits".encode()
@@ -87,22 +83,22 @@ class Host:
         if status or stray:
             raise RuntimeError(message or "bytes outside out were written")
 
-    def _read(self, size: int) -> bytes:
+    def _read(self, size):
         assert self._process.stdout is not None
         found = self._process.stdout.read(size)
         if len(found) < size:
             raise RuntimeError(f"the emulated process has ended with {self._process.wait()}")
         return found
 
-    def __enter__(self) -> "Host":
+    def __enter__(self):
         return self
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+        kind,
+        error,
+        traceback,
+    ):
         self._process.communicate()
         if error is None:
             assert self._process.returncode == 0
@@ -113,17 +109,17 @@ class ForeignKernel:
 
     copies = True
 
-    def __init__(self, host: Host, workload: Workload, path: Path) -> None:
+    def __init__(self, host, workload, path):
         self.workload = workload
         self.path = path
         self._host = host
 
-    def __call__(self, cond: Any, then: Any, else_: Any, *, out: Any = None) -> Any:
+    def __call__(self, cond, then, else_, *, out=None):
         """Compute into ``out``."""
         self._host.call(self.workload.name, cond, then, else_, out)
         return out
 
 
-def _at(array: Any) -> int:
+def _at(array):
     """Where in a page an array lies."""
     return int(array.ctypes.data) % _PAGE

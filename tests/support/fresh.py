@@ -14,7 +14,7 @@ SECONDS = 1800
 _OURS = ("VIRTUAL_ENV", "PYTHONPATH", "XDG_", "TE_SELECT_", "PYTEST_")
 
 
-def clone_to(folder: Path) -> Path:
+def clone_to(folder):
     """Copy the files of the repository as they are now, without those that git ignores."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -30,7 +30,7 @@ def clone_to(folder: Path) -> Path:
     return clone
 
 
-def shell(script: str, folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+def shell(script, folder, environment):
     """Run a script that stops at its first failure; its exit status, and the end of its output."""
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
@@ -45,7 +45,7 @@ def shell(script: str, folder: Path, environment: dict[str, str]) -> tuple[int, 
     return done.returncode, done.stdout[-20_000:]
 
 
-def environment_of(home: Path) -> dict[str, str]:
+def environment_of(home):
     """Variables with a new home, without a virtual environment and what tests set.
 
     ``PYTHON`` is the Python that virtual environments are made of. The test is skipped where pip

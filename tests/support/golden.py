@@ -5,12 +5,11 @@ that made them differ.
 """
 
 import re
-from pathlib import Path
 
 _SAID = re.compile(r"(# )?from|\s+T\.(reads|writes|func_attr)|\w+ = TypeVar|\s+# with")
 
 
-def readable(script: str) -> str:
+def readable(script):
     """TVMScript without redundant parts: imports, reads and writes, types of ints.
 
     From Python 3.12 on, TVM writes the named dims of a function in brackets behind its name.
@@ -21,7 +20,7 @@ def readable(script: str) -> str:
     return re.sub(r'"te_select\.(knob\.\w+|pattern)": [^,}]+, ', "", text).strip()
 
 
-def check(path: Path, text: str, update: bool) -> None:
+def check(path, text, update):
     """Compare a text with a golden file; ``update`` writes the file first."""
     if update:
         path.write_text(text, encoding="utf-8")

@@ -1,9 +1,6 @@
 """Tensors of our own, passed on by DLPack as no real library would do it."""
 
 import ctypes
-from typing import Any
-
-import numpy as np
 
 from te_select.operator.dtypes import element_type
 from te_select.runtime.call.dlpack import DLManagedTensor, DLManagedTensorVersioned
@@ -17,7 +14,7 @@ _CODES = {"b": BOOL, "i": 0, "u": 1, "f": 2, "c": 5}
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-_kept: list[Any] = []  # a taken capsule's memory may be read at any later time
+_kept = []  # a taken capsule's memory may be read at any later time
 
 
 class HandMade:
@@ -43,16 +40,16 @@ class HandMade:
 
     def __init__(
         self,
-        array: np.ndarray,
+        array,
         *,
-        shape: tuple[int, ...] | None = None,
-        strides: tuple[int, ...] | None = None,
-        offset: int = 0,
-        data: int | None = None,
-        device: int = CPU,
-        dtype: tuple[int, int, int] | None = None,
-        flags: int | None = None,
-    ) -> None:
+        shape=None,
+        strides=None,
+        offset=0,
+        data=None,
+        device=CPU,
+        dtype=None,
+        flags=None,
+    ):
         extents = array.shape if shape is None else shape
         self.device = device
         self._versioned = flags is not None
@@ -75,17 +72,17 @@ class HandMade:
         self.tensor = tensor
         _kept.append((array, self.managed))
 
-    def __dlpack_device__(self) -> tuple[int, int]:
+    def __dlpack_device__(self):
         return (self.device, 0)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options):
         if not self._versioned and options:
             raise TypeError("a producer older than DLPack 1.0 knows no options")
         name = b"dltensor_versioned" if self._versioned else b"dltensor"
         return _new_capsule(ctypes.addressof(self.managed), name, None)
 
 
-def handed(array: Any, device: int = CPU) -> HandMade:
+def handed(array, device=CPU):
     """An array as a tensor of a device, also of a type that NumPy cannot hand over."""
     element = element_type(array.dtype)
     steps = tuple(step // array.itemsize for step in array.strides)
@@ -100,14 +97,14 @@ class _Any(ctypes.Structure):
     _fields_ = (("index", ctypes.c_int32), ("pad", ctypes.c_uint32), ("value", ctypes.c_void_p))
 
 
-def call(kernel: Any, *operands: HandMade) -> int:
+def call(kernel, *operands):
     """Call a kernel's exported function as C does, and return its status."""
     name = f"__tvm_ffi_{kernel.workload.name}"
     return call_function(ctypes.CDLL(str(kernel.path))[name], *operands)
 
 
-def call_function(function: Any, *operands: HandMade) -> int:
+def call_function(function, *operands):
     """The same of a function that ctypes has found."""
     arguments = (_Any * 4)(*(_Any(7, 0, ctypes.addressof(each.tensor)) for each in operands))
-    status: int = function(None, arguments, 4, ctypes.byref(_Any()))
+    status = function(None, arguments, 4, ctypes.byref(_Any()))
     return status

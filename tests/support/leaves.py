@@ -14,14 +14,12 @@ PATTERN = access_pattern(W)
 Value = Callable[[Any, Any, Any, Any], Any]
 
 
-def right(cond: Any, then: Any, else_: Any, i: Any) -> Any:
+def right(cond, then, else_, i):
     """The value that the definition gives an element."""
     return tirx.Select(cond[i] != tirx.const(0, cond.dtype), then[i], else_[i])
 
 
-def scheduled(
-    rules: Any, make: Value = right, cond_dtype: str = "uint8", dtype: str = "uint32"
-) -> tirx.PrimFunc:
+def scheduled(rules, make=right, cond_dtype="uint8", dtype="uint32"):
     """Define ``out[i] = make(cond, then, else_, i)`` and apply a kind's schedule to it."""
     cond = te.placeholder((tirx.IntImm("int64", SIZE),), cond_dtype, "cond")
     then, else_ = (

@@ -1,16 +1,13 @@
 """Makes libraries with an edited manifest."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from te_select.runtime.artifact import embedded
 
 _BULKY = ("versions", "components")  # what may be left out for the room of an edit
 
 
-def edit_inside(path: Path, before: str, after: str, *, seal: bool = True) -> None:
+def edit_inside(path, before, after, *, seal=True):
     """Change a text of the manifest in a library, and seal it again or not."""
     old, new = before.encode(), after.encode()
     start, text = _manifest(path.read_bytes())
@@ -18,7 +15,7 @@ def edit_inside(path: Path, before: str, after: str, *, seal: bool = True) -> No
     _put(path, start, text, text.replace(old, new, 1), seal=seal)
 
 
-def edit_fields(path: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+def edit_fields(path, change):
     """Change the fields of the manifest in a library, and seal it again."""
     start, text = _manifest(path.read_bytes())
     fields = json.loads(text)
@@ -30,19 +27,19 @@ def edit_fields(path: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
     return path
 
 
-def without_manifest(path: Path) -> Path:
+def without_manifest(path):
     """Turn a library into one as te-select 0.1 made it: its manifest is only beside it."""
     image = path.read_bytes().replace(embedded.OWNER, b"te-first\0\0")
     path.write_bytes(image)
     return path
 
 
-def _manifest(image: bytes) -> tuple[int, bytes]:
+def _manifest(image):
     start, size = embedded._place(image, "it")
     return start, image[start : start + size]
 
 
-def _put(path: Path, start: int, old: bytes, new: bytes, *, seal: bool = True) -> None:
+def _put(path, start, old, new, *, seal=True):
     assert len(new) <= len(old), "the manifest may not grow"
     image = path.read_bytes()
     image = image[:start] + new.ljust(len(old)) + image[start + len(old) :]

@@ -21,7 +21,7 @@ OTHER_USER = 65534
 """The user that root becomes for tests of what others may do."""
 
 
-def _limits_memory() -> bool:
+def _limits_memory():
     """Whether the system takes a limit of memory. Under qemu-user nothing changes."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     if before[0] != resource.RLIM_INFINITY:
@@ -32,13 +32,13 @@ def _limits_memory() -> bool:
     return after != before
 
 
-def _counts_time() -> bool:
+def _counts_time():
     """Whether the system tells a process how long it has run. qemu-user says 0."""
     used = time.process_time()
     return used < 0.1 or sum(psutil.Process().cpu_times()) > used / 2
 
 
-def _has_users() -> bool:
+def _has_users():
     """Whether root can become another user, which a user namespace need not have."""
     ranges = (
         map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines()

@@ -2,16 +2,14 @@
 
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from te_select import ModelNode, read_model
+from te_select import read_model
 
 
-def tensor(name: str, dtype: str, shape: Sequence[int | str | None] | None) -> Any:
+def tensor(name, dtype, shape):
     """An input or output of a graph."""
     from onnx import helper
 
@@ -20,14 +18,14 @@ def tensor(name: str, dtype: str, shape: Sequence[int | str | None] | None) -> A
     return helper.make_tensor_value_info(name, NUMBERS[dtype], shape)
 
 
-def ints(name: str, values: Sequence[int]) -> Any:
+def ints(name, values):
     """An initializer of int64."""
     from onnx import TensorProto, helper
 
     return helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
 
 
-def model(nodes: Sequence[Any], inputs: Sequence[Any], **parts: Any) -> Any:
+def model(nodes, inputs, **parts):
     """An ONNX model; ``parts`` are those of the graph, of the model, and ``opsets``."""
     from onnx import helper
 
@@ -39,7 +37,7 @@ def model(nodes: Sequence[Any], inputs: Sequence[Any], **parts: Any) -> Any:
     return helper.make_model(graph, opset_imports=imports, **of_model)
 
 
-def read(proto: Any, folder: Path, *, expand: bool = False) -> list[ModelNode]:
+def read(proto, folder, *, expand=False):
     """Write a model and read its nodes."""
     path = folder / "model.onnx"
     path.write_bytes(proto.SerializeToString())
@@ -53,7 +51,7 @@ OF_CORPUS = [
 ]
 
 
-def corpus() -> tuple[Path, list[dict[str, Any]]]:
+def corpus():
     """The folder that ``TE_SELECT_MODELS`` names and its index, which is empty if it is not set."""
     folder = Path(os.environ.get("TE_SELECT_MODELS", ""))
     return folder, json.loads((folder / "index.json").read_text()) if IS_CORPUS_HERE else []

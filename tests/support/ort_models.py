@@ -1,8 +1,5 @@
 """Models with Where for ONNX Runtime, and a library of kernels in C that is built in a second."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 
 from tests.support.models import model, tensor
@@ -10,7 +7,7 @@ from tests.support.models import model, tensor
 WHERE = ("c", "x", "y")
 
 
-def library(folder: Path) -> Path:
+def library(folder):
     """Build the library."""
     from te_select.backends.cpu import link
     from tests.support import c_half
@@ -18,20 +15,20 @@ def library(folder: Path) -> Path:
     return c_half.build(folder, "where_in_c.c", link.FAMILY.sources, "-ldl", "-Wl,-z,nodelete")
 
 
-def node(op: str, inputs: Any, outputs: Any, **attributes: Any) -> Any:
+def node(op, inputs, outputs, **attributes):
     """A node."""
     from onnx import helper
 
     return helper.make_node(op, inputs, outputs, **attributes)
 
 
-def graph(nodes: Any, inputs: Any, out: Any = None, **parts: Any) -> Any:
+def graph(nodes, inputs, out=None, **parts):
     """A model with the output ``o``, of an IR that every release of ONNX Runtime knows."""
     outputs = [out if out is not None else tensor("o", "float32", None)]
     return model(nodes, inputs, outputs=outputs, **{"ir_version": 8, **parts})
 
 
-def one_where(dtype: str = "float32", shapes: Any = (("a", "n"),) * 3, **parts: Any) -> Any:
+def one_where(dtype="float32", shapes=(("a", "n"),) * 3, **parts):
     """A model of one Where, of inputs c, x and y."""
     inputs = [
         tensor(name, of, shape)
@@ -40,14 +37,14 @@ def one_where(dtype: str = "float32", shapes: Any = (("a", "n"),) * 3, **parts: 
     return graph([node("Where", WHERE, ["o"])], inputs, tensor("o", dtype, None), **parts)
 
 
-def feeds(*shapes: Any) -> dict[str, Any]:
+def feeds(*shapes):
     """Random bits for c, x and y."""
     rng = np.random.default_rng(0)
     sides = [rng.integers(0, 2**32, shape, np.uint32).view("f4") for shape in shapes[1:]]
     return dict(zip(WHERE, (np.asarray(rng.random(shapes[0]) < 0.5), *sides), strict=True))
 
 
-def session(proto: Any, options: Any) -> Any:
+def session(proto, options):
     """A session of a model."""
     import onnxruntime
 
@@ -55,7 +52,7 @@ def session(proto: Any, options: Any) -> Any:
     return onnxruntime.InferenceSession(proto.SerializeToString(), options)
 
 
-def optimized(model: Any, folder: Path, *devices: Any) -> Any:
+def optimized(model, folder, *devices):
     """What ONNX Runtime makes of a model, or of its file, for a session of some devices."""
     import onnx
     import onnxruntime

@@ -9,7 +9,6 @@ import ctypes
 import sys
 import threading
 import time
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from tests.support.hand_made import HandMade, call_function
 SHAPE = (64, 64)
 
 
-def call(select: Any) -> bool:
+def call(select):
     """Select into new memory; whether the result is right."""
     cond = np.arange(SHAPE[0] * SHAPE[1]).reshape(SHAPE) % 3 == 0
     out = np.full(SHAPE, 7, "f4")
@@ -27,7 +26,7 @@ def call(select: Any) -> bool:
     return status == 0 and bool((out == cond).all())
 
 
-def main(name: str, *paths: str) -> None:
+def main(name, *paths):
     """Open, call, close; then the same while another thread calls."""
     never_called = ctypes.CDLL(paths[-1])  # it may not be the one that others rely on
     for path in paths[:-1] or paths:
@@ -38,9 +37,9 @@ def main(name: str, *paths: str) -> None:
     for path in paths[:3]:
         library = ctypes.CDLL(path)
         select = library[f"__tvm_ffi_{name}"]
-        calls: list[bool] = []
+        calls = []
 
-        def again(select: Any = select, calls: list[bool] = calls) -> None:
+        def again(select=select, calls=calls):
             calls.extend(call(select) for _ in range(200))
 
         threads = [threading.Thread(target=again) for _ in range(2)]

@@ -4,18 +4,15 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 
 def ended(
-    *command: str | Path,
-    cwd: Path | None = None,
-    env: Mapping[str, str] = os.environ,
-    timeout: float = 600,
-    **variables: str,
-) -> subprocess.CompletedProcess[str]:
+    *command,
+    cwd=None,
+    env=os.environ,
+    timeout=600,
+    **variables,
+):
     """How a program ends, with these variables beside those of ``env``."""
     return subprocess.run(
         list(map(str, command)),
@@ -28,13 +25,13 @@ def ended(
     )
 
 
-def output(*command: str | Path, **how: Any) -> str:
+def output(*command, **how):
     """What a program prints, which must neither fail nor hang nor crash."""
     done = ended(*command, **how)
     assert done.returncode == 0, (done.returncode, done.stdout[-4000:], done.stderr[-4000:])
     return done.stdout
 
 
-def python(code: str, *words: str | Path, **how: Any) -> str:
+def python(code, *words, **how):
     """What a script of Python prints, which must neither fail nor hang nor crash."""
     return output(sys.executable, "-c", textwrap.dedent(code), *words, **how)

@@ -12,16 +12,15 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from te_select.cli.verbs import app
-from tests.support.documents import RUN, Block, blocks
+from tests.support.documents import RUN, blocks
 
 _SHELL = set("$&|<>;`\n")
 _COMPILERS = {"c": ("cc", "-std=c11"), "cpp": ("c++", "-std=c++17")}
 
 
-def run(block: Block, names: dict[str, Any]) -> None:
+def run(block, names):
     """Run a block; an error leaves this process with a traceback that names the page and line."""
     if block.given:
         exec(block.given, names)
@@ -40,7 +39,7 @@ def run(block: Block, names: dict[str, Any]) -> None:
         _run_shell(block.text)
 
 
-def _run_shell(text: str) -> None:
+def _run_shell(text):
     """Run commands, those of te-select in this process if they need nothing of the shell."""
     lines = text.replace("\\\n", " ").splitlines()
     commands = [shlex.split(line, comments=True) for line in lines]
@@ -57,10 +56,10 @@ def _run_shell(text: str) -> None:
                 raise
 
 
-def main(page: str, *marks: str) -> None:
+def main(page, *marks):
     """Run the blocks of a page."""
-    ran: list[int] = []
-    names: dict[str, Any] = {"__name__": "__main__"}
+    ran = []
+    names = {"__name__": "__main__"}
     for block in blocks(page):
         if block.language in RUN and block.mark in ("", *marks):
             print(f"---- {block.place}", flush=True)

@@ -5,13 +5,11 @@ import itertools
 import platform
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
-from te_select.operator.workload import Workload
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 from te_select.runtime.call import loading
@@ -43,12 +41,12 @@ int32_t te_select_kernel_{i}(void* c, void* t, void* e, void* o{params}, int64_t
 """
 
 
-def c_source(workloads: Sequence[Workload], status: int = 0) -> str:
+def c_source(workloads, status=0):
     """One scalar loop per workload, of which every task does a share."""
     return _HEAD + "".join(_kernel(i, w, status) for i, w in enumerate(workloads))
 
 
-def _kernel(i: int, w: Workload, status: int) -> str:
+def _kernel(i, w, status):
     names = w.dim_names
     setup = []
     for axis, dim in enumerate(w.out_shape):
@@ -75,21 +73,21 @@ def _kernel(i: int, w: Workload, status: int) -> str:
     )
 
 
-def _extent(dim: int | str, names: Sequence[str]) -> str:
+def _extent(dim, names):
     return str(dim) if isinstance(dim, int) else f"dim{names.index(dim)}"
 
 
 def build(
-    workloads: Sequence[Workload],
-    path: Path,
+    workloads,
+    path,
     *,
-    bytes_per_thread: int = 0,
-    status: int = 0,
-    cpu_features: Sequence[str] = (),
-    described: Manifest | None = None,
-    edit: Callable[[str], str] = str,
-    places: Mapping[Workload, str] | None = None,
-) -> Path:
+    bytes_per_thread=0,
+    status=0,
+    cpu_features=(),
+    described=None,
+    edit=str,
+    places=None,
+):
     """Compile, link and describe a library at ``path``."""
     source = path.with_suffix(".c")
     source.write_text(edit(c_source(workloads, status)))
@@ -104,28 +102,26 @@ def build(
 
 
 def linked(
-    objects: Sequence[Path],
-    entries: Sequence[link.KernelEntry],
-    levels: Sequence[link.Level],
-    described: Manifest,
-    path: Path,
-    places: Mapping[Workload, str] | None = None,
-) -> None:
+    objects,
+    entries,
+    levels,
+    described,
+    path,
+    places=None,
+):
     """Link objects to a library, as a build does."""
     half = link.CPU if places is None else link.FAMILY
     source = link.stub_source(entries, levels, described.c_functions, places)
     link_stub(source, objects, half, described, path)
 
 
-def entry(workload: Workload, i: int = 0, bytes_per_thread: int = 0) -> link.KernelEntry:
+def entry(workload, i=0, bytes_per_thread=0):
     """The ``i``-th kernel of a library of ours."""
     decisions = Decisions(bytes_per_thread=bytes_per_thread)
     return link.KernelEntry(workload, (link.Version(f"te_select_kernel_{i}", decisions),))
 
 
-def manifest(
-    workloads: Sequence[Workload], cpu_features: Sequence[str] = (), *, plain: bool = False
-) -> Manifest:
+def manifest(workloads, cpu_features=(), *, plain=False):
     """A manifest like the compiler's, with plain C functions or without."""
     lanes = Choice({"lanes": 8}, "default", "")
     return Manifest(
@@ -136,7 +132,7 @@ def manifest(
 
 
 @functools.cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
+def _folder():
     return tempfile.TemporaryDirectory(prefix="te-select-test-")
 
 
@@ -144,7 +140,7 @@ _numbers = itertools.count()
 
 
 @functools.cache
-def kernel(workload: Workload, bytes_per_thread: int = 0, status: int = 0) -> Kernel:
+def kernel(workload, bytes_per_thread=0, status=0):
     """A loaded kernel; each is built once per process."""
     path = Path(_folder().name, f"{next(_numbers)}.so")
     build([workload], path, bytes_per_thread=bytes_per_thread, status=status)

@@ -29,7 +29,7 @@ def where(
 _STORE = "out[k] = T.Select"
 
 
-def _before(line: str) -> tuple[str, str]:
+def _before(line):
     return _STORE, f"{line}\n            {_STORE}"
 
 
@@ -55,7 +55,7 @@ _CHANGES = {
 }  # fmt: skip
 
 
-def _changed(changes: tuple[tuple[str, str], ...]) -> tvm.tirx.PrimFunc:
+def _changed(changes):
     text = _RUN if changes[0][0] in _RUN else _ROWS
     for right, wrong in changes:
         assert right in text, right

@@ -12,10 +12,10 @@ AWKWARD_EXTENTS = (1, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 
 
 
 @st.composite
-def workloads(draw: st.DrawFn, dtypes: tuple[str, ...] = tuple(ELEMENT_TYPES)) -> Workload:
+def workloads(draw, dtypes=tuple(ELEMENT_TYPES)):
     """A workload that broadcasts, of up to rank 5; no operand has more than 10^5 elements."""
     rank = draw(st.integers(0, 5))
-    out: list[int] = []
+    out = []
     for _ in range(rank):
         most = max(1, 100_000 // math.prod(max(1, dim) for dim in out))  # an input may have no 0
         fitting = [e for e in (*AWKWARD_EXTENTS, 0, 1000, 4099) if e <= most]
@@ -24,7 +24,7 @@ def workloads(draw: st.DrawFn, dtypes: tuple[str, ...] = tuple(ELEMENT_TYPES)) -
     if rule == "none":
         return Workload(out, out, out, draw(st.sampled_from(dtypes)), "none")
 
-    def operand(lead: int = 0) -> tuple[int, ...]:
+    def operand(lead=0):
         return tuple(1 if draw(st.booleans()) else dim for dim in out[lead:])
 
     axis = -1
@@ -54,7 +54,7 @@ def workloads(draw: st.DrawFn, dtypes: tuple[str, ...] = tuple(ELEMENT_TYPES)) -
     return Workload(cond, then, else_, draw(st.sampled_from(dtypes)), rule, axis)
 
 
-def random_bits(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+def random_bits(rng, shape, dtype):
     """An array of random bits, so that NaN payloads and -0.0 occur; bools are 0 or 1."""
     kind = numpy_dtype(dtype)
     size = int(np.prod(shape, dtype=np.int64))
@@ -63,21 +63,21 @@ def random_bits(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) ->
     return np.frombuffer(rng.bytes(size * kind.itemsize), kind).copy().reshape(shape)
 
 
-def random_cond(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+def random_cond(rng, shape):
     """A boolean array of random bytes: any nonzero byte is true."""
     size = int(np.prod(shape, dtype=np.int64))
     values = rng.integers(0, 256, size, np.uint8) * rng.integers(0, 2, size, np.uint8)
     return values.view(np.bool_).reshape(shape)
 
 
-def operands(rng: np.random.Generator, workload: Workload) -> tuple[np.ndarray, ...]:
+def operands(rng, workload):
     """Random cond, then and else_ of a workload without names."""
     sides = (workload.then_shape, workload.else_shape)
     then, else_ = (random_bits(rng, shape, workload.dtype) for shape in sides)
     return random_cond(rng, workload.cond_shape), then, else_
 
 
-def laid_over(workload: Workload, operand: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+def laid_over(workload, operand, shape):
     """The shape of an operand with the unit axes that NumPy's own broadcasting needs.
 
     Of the rules themselves, not of `te_select.operator.broadcast`, which the tests are about.
@@ -88,9 +88,7 @@ def laid_over(workload: Workload, operand: str, shape: tuple[int, ...]) -> tuple
     return (*shape, *(1,) * behind)
 
 
-def expected(
-    workload: Workload, cond: np.ndarray, then: np.ndarray, else_: np.ndarray
-) -> np.ndarray:
+def expected(workload, cond, then, else_):
     """NumPy's result, as raw bytes with a trailing axis of the element width."""
     width = workload.element.width
     truth = as_bytes(cond) != 0
@@ -107,13 +105,13 @@ def expected(
     return out
 
 
-def as_bytes(array: np.ndarray) -> np.ndarray:
+def as_bytes(array):
     """The bytes of an array, with a trailing axis of the element width."""
     raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
     return raw.reshape(*array.shape, array.dtype.itemsize)
 
 
-def strided(array: np.ndarray, how: str) -> np.ndarray:
+def strided(array, how):
     """The same values in another of the `LAYOUTS`."""
     if how == "reversed" and array.ndim:
         return np.ascontiguousarray(array[::-1])[::-1]

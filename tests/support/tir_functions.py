@@ -3,9 +3,6 @@
 import ctypes
 import re
 import subprocess
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import tvm
 from tvm import ir, tirx
@@ -15,7 +12,6 @@ from tvm.tirx.script.builder import ir as T
 from te_select.backends.cpu import lowering
 from te_select.backends.programs import c_compiler
 from te_select.backends.targets import resolve
-from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.statements import statements
 
 SPAN_PARAMETERS = {name: "ptr" for name in ("out", "cond", "then", "else_")} | {
@@ -23,7 +19,7 @@ SPAN_PARAMETERS = {name: "ptr" for name in ("out", "cond", "then", "else_")} | {
 }
 
 
-def function(parameters: dict[str, str], write: Callable[..., tirx.Stmt | None]) -> tirx.PrimFunc:
+def function(parameters, write):
     """Make a function.
 
     Parameters
@@ -44,10 +40,10 @@ def function(parameters: dict[str, str], write: Callable[..., tirx.Stmt | None])
     return tirx.PrimFunc(variables, builder.get().body, ir.PrimType("int32")).with_attr(attrs)
 
 
-def span_function(span: Span) -> tirx.PrimFunc:
+def span_function(span):
     """The function ``run(out, cond, then, else_, n, inner, flags)`` of a span."""
 
-    def write(*given: Any) -> tirx.Stmt:
+    def write(*given):
         *pointers, n, inner, flags = given
         addresses = dict(zip(("out", "cond", "then", "else"), pointers, strict=True))
         rows = tirx.IntImm("int64", span.inner) if span.inner else inner
@@ -56,7 +52,7 @@ def span_function(span: Span) -> tirx.PrimFunc:
     return function(SPAN_PARAMETERS, write)
 
 
-def changed(func: tirx.PrimFunc, right: str, wrong: str) -> tirx.PrimFunc:
+def changed(func, right, wrong):
     """The same function with another text in the place of what a regex finds."""
     text, found = re.subn(right, wrong, func.script(show_meta=True))
     assert found, right
@@ -65,7 +61,7 @@ def changed(func: tirx.PrimFunc, right: str, wrong: str) -> tirx.PrimFunc:
     return parsed.with_attr({"global_symbol": "run", "calling_conv": 2})
 
 
-def compiled(func: tirx.PrimFunc, parameters: Sequence[str], folder: Path) -> Callable[..., Any]:
+def compiled(func, parameters, folder):
     """Compile a function for this CPU; the result takes addresses and ints."""
     object_file, library = folder / "run.o", folder / "run.so"
     lowering.build([func], resolve("native").tvm).write_to_file(str(object_file), "o")

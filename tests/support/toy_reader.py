@@ -1,7 +1,5 @@
 """A reader of a made-up format: each line of a file is the length of a Select's operands."""
 
-from typing import BinaryIO
-
 from te_select.errors import ModelError
 from te_select.frontends.formats import Format
 from te_select.operator.node import ModelNode
@@ -10,7 +8,7 @@ from te_select.operator.workload import Workload
 TOY = Format(".toy", "a toy (.toy)", f"{__name__}:read_toy", 64, (b"toy",))
 
 
-def read_toy(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
+def read_toy(file, *, expand=False):
     """Read the lengths; with ``expand``, each of them twice."""
     lines = file.read().decode().split()[1:]
     try:

@@ -1,7 +1,7 @@
 """A measurer that measures nothing: times are a function of the config."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 
 from te_select import Workload
 from te_select.timing.cores import Watch
@@ -15,12 +15,12 @@ FEW = Workload((), (), ())  # one element: a config for each vector width
 BIG = Workload((1, 1, 1024, 1024), (4, 12, 1024, 1024), ())
 
 
-def by_unroll(candidate: Candidate) -> float:
+def by_unroll(candidate):
     """Twice as fast with 8 vectors in flight as with 4, and so on."""
     return 1e-3 / candidate.config["unroll"]
 
 
-def flat(_candidate: Candidate) -> float:
+def flat(_candidate):
     """All configs take the same time."""
     return 1e-3
 
@@ -28,45 +28,45 @@ def flat(_candidate: Candidate) -> float:
 class FakeMeasurer:
     """A fake of `te_select.tuning.measuring.Measurer`."""
 
-    def __init__(self, seconds: Seconds = by_unroll, stop_after: int | None = None) -> None:
+    def __init__(self, seconds=by_unroll, stop_after=None):
         self.seconds = seconds
         self.stop_after = stop_after
-        self.measured: list[Candidate] = []
-        self.rounds: list[int] = []
+        self.measured = []
+        self.rounds = []
         self.noise = itertools.cycle((1.0, 1.004, 0.996, 1.002))
         self.closed = False
 
-    def measure(self, candidates: Sequence[Candidate]) -> Iterator[Measurement]:
+    def measure(self, candidates):
         for candidate in candidates:
             if self.stop_after is not None and len(self.measured) == self.stop_after:
                 raise KeyboardInterrupt
             self.measured.append(candidate)
             yield self._measurement(candidate, 3)
 
-    def interleave(self, candidates: Sequence[Candidate], rounds: int) -> list[Measurement]:
+    def interleave(self, candidates, rounds):
         self.rounds.append(rounds)
         return [self._measurement(candidate, rounds) for candidate in candidates]
 
     @property
-    def machine(self) -> str:
+    def machine(self):
         return "a CPU"
 
-    def watch(self) -> Watch:
+    def watch(self):
         return Watch(list)  # tests say what it says
 
-    def launch(self) -> None:
+    def launch(self):
         pass
 
-    def close(self) -> None:
+    def close(self):
         self.closed = True
 
-    def __enter__(self) -> "FakeMeasurer":
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_error: object) -> None:
+    def __exit__(self, *_error):
         self.close()
 
-    def _measurement(self, candidate: Candidate, count: int) -> Measurement:
+    def _measurement(self, candidate, count):
         seconds = self.seconds(candidate)
         if seconds is None:
             return Measurement(candidate, None, "it crashed: SIGSEGV")

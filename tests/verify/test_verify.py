@@ -4,7 +4,6 @@ import ctypes
 import math
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -128,7 +127,7 @@ def test_named_dims_stay_within_the_memory_limit():
 
 
 def test_a_check_sees_the_same_data_alone_and_in_company():
-    seen: list[bytes] = []
+    seen = []
 
     def spoil(cond, then, _else, _out):
         seen.append(cond.tobytes() + then.tobytes())
@@ -143,7 +142,7 @@ def test_a_check_sees_the_same_data_alone_and_in_company():
 
 
 def test_each_check_has_the_mask_that_it_is_named_for():
-    masks: list[np.ndarray[Any, Any]] = []
+    masks = []
     kernel = NumPyKernel(
         Workload((1 << 18,), (1 << 18,), (), "int8"), lambda cond, *_: masks.append(cond.copy())
     )

@@ -10,11 +10,11 @@ from te_select.errors import ArtifactError
 from te_select.runtime.artifact import atomic
 
 
-def names(folder: Path) -> set[str]:
+def names(folder):
     return {path.name for path in folder.iterdir()}
 
 
-def test_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+def test_link_is_replaced_and_not_followed(tmp_path):
     (tmp_path / "precious").write_bytes(b"precious")
     (tmp_path / "mask.so").symlink_to(tmp_path / "precious")
     before = len([*Path("/proc/self/fd").iterdir()])
@@ -25,7 +25,7 @@ def test_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", ["x" * 256, "folder"])
-def test_no_file_is_replaced_if_another_cannot_be(tmp_path: Path, other: str) -> None:
+def test_no_file_is_replaced_if_another_cannot_be(tmp_path, other):
     (tmp_path / "folder").mkdir()
     path = tmp_path / "mask.so"
     path.write_bytes(b"old")
@@ -37,7 +37,7 @@ def test_no_file_is_replaced_if_another_cannot_be(tmp_path: Path, other: str) ->
     assert names(tmp_path) == {"mask.so", "folder"}
 
 
-def test_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+def test_file_in_the_place_of_a_folder_is_named(tmp_path):
     (tmp_path / "file").touch()
     said = "b.so cannot be written: Not a directory"
     for path in (tmp_path / "file" / "b.so", tmp_path / "file" / "c" / "b.so"):
@@ -46,14 +46,12 @@ def test_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("owner, function", [(os, "fsync"), (Path, "replace")])
-def test_disk_that_fails_leaves_the_old_file_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, function: str
-) -> None:
+def test_disk_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, owner, function):
     path = tmp_path / "mask.so"
     path.write_bytes(b"old")
     before = len([*Path("/proc/self/fd").iterdir()])
 
-    def failing(*_: object) -> None:
+    def failing(*_):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(owner, function, failing)
@@ -65,14 +63,12 @@ def test_disk_that_fails_leaves_the_old_file_and_no_other(
     assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 
-def test_folder_that_cannot_be_synced_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_that_cannot_be_synced_is_no_error(tmp_path, monkeypatch):
     """The files are there already."""
     fsync = os.fsync
     synced = []
 
-    def only_files(handle: int) -> None:
+    def only_files(handle):
         synced.append(handle)
         if Path(f"/proc/self/fd/{handle}").is_dir():
             raise OSError(errno.EIO, "Input/output error")
@@ -86,7 +82,7 @@ def test_folder_that_cannot_be_synced_is_no_error(
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
 @pytest.mark.parametrize("name", ["seen.json", "mask.so"])
-def test_file_that_is_replaced_keeps_its_permissions(tmp_path: Path, name: str, mode: int) -> None:
+def test_file_that_is_replaced_keeps_its_permissions(tmp_path, name, mode):
     path = tmp_path / name
     path.write_bytes(b"old")
     path.chmod(mode)

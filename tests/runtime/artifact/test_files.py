@@ -21,7 +21,7 @@ def test_what_is_no_regular_file_is_refused_and_closed(make, tmp_path):
     assert not files.is_missing(tmp_path / ("x" * 256))  # a name too long
 
 
-def test_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+def test_file_that_is_too_large_is_refused_unread(tmp_path):
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(3 << 30)

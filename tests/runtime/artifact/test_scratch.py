@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,15 +17,15 @@ from tests.support.programs import ended, python
 LEFT = f".te_select-{'0' * 16}"
 
 
-def names(folder: Path) -> set[str]:
+def names(folder):
     return {path.name for path in folder.iterdir()}
 
 
 # ---- no room ------------------------------------------------------------------------------------
 
 
-def test_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_room(*_: int) -> None:
+def test_folder_without_room_is_named(tmp_path, monkeypatch):
+    def without_room(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -37,7 +36,7 @@ def test_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     assert names(tmp_path) == set()
 
 
-def test_temporary_folder_that_is_no_text_is_named(tmp_path: Path, monkeypatch: Any) -> None:
+def test_temporary_folder_that_is_no_text_is_named(tmp_path, monkeypatch):
     """TVM takes no such path."""
     folder = tmp_path / "a\udcff"
     folder.mkdir()
@@ -47,7 +46,7 @@ def test_temporary_folder_that_is_no_text_is_named(tmp_path: Path, monkeypatch: 
     assert names(folder) == set()
 
 
-def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
+def test_no_file_appears_before_all_are_written(tmp_path):
     code = """
     import resource, sys
     from pathlib import Path
@@ -64,7 +63,7 @@ def test_no_file_appears_before_all_are_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["env"], ["env", "--json"], ["--help"]])
-def test_full_standard_output_is_one_line(words: list[str]) -> None:
+def test_full_standard_output_is_one_line(words):
     command = [sys.executable, "-m", "te_select", *words]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -73,7 +72,7 @@ def test_full_standard_output_is_one_line(words: list[str]) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_folder_that_others_remove_is_named() -> None:
+def test_folder_that_others_remove_is_named():
     with pytest.raises(scratch.NoRoomError, match="was removed in use"), scratch.folder() as made:
         made.rmdir()
         made.joinpath("kernels.o").touch()
@@ -82,7 +81,7 @@ def test_folder_that_others_remove_is_named() -> None:
 # ---- what processes leave behind ----------------------------------------------------------------
 
 
-def test_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_folder_of_a_killed_process_is_removed_by_the_next(tmp_path):
     code = """if True:
     import os, signal
     from te_select.runtime.artifact import scratch
@@ -99,12 +98,12 @@ def test_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path) -> No
     assert names(tmp_path) == set()
 
 
-def clear(folder: Path) -> None:
+def clear(folder):
     """What every write does."""
     scratch.remove(scratch.make_within(folder))
 
 
-def test_what_a_living_process_has_made_stays(tmp_path: Path) -> None:
+def test_what_a_living_process_has_made_stays(tmp_path):
     made = scratch.make_within(tmp_path)
     clear(tmp_path)
     assert made.exists()
@@ -113,7 +112,7 @@ def test_what_a_living_process_has_made_stays(tmp_path: Path) -> None:
     assert not made.exists()
 
 
-def test_forked_child_leaves_its_parents_folder_alone() -> None:
+def test_forked_child_leaves_its_parents_folder_alone():
     with scratch.folder(room=0) as folder:
         child = os.fork()
         if not child:
@@ -125,14 +124,12 @@ def test_forked_child_leaves_its_parents_folder_alone() -> None:
     scratch.remove(folder)
 
 
-def refuse(*_: int) -> None:
+def refuse(*_):
     raise OSError(errno.ENOLCK, "No locks available")
 
 
 @pytest.mark.parametrize("flock", [lambda *_: None, refuse], ids=["idle", "none"])
-def test_nothing_is_removed_without_locks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flock: object
-) -> None:
+def test_nothing_is_removed_without_locks(tmp_path, monkeypatch, flock):
     """Another machine may be writing what lies there."""
     (tmp_path / LEFT).mkdir()
     monkeypatch.setattr(fcntl, "flock", flock)
@@ -140,7 +137,7 @@ def test_nothing_is_removed_without_locks(
     assert names(tmp_path) == {LEFT}
 
 
-def test_what_has_no_lock_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_no_lock_is_left(tmp_path, monkeypatch):
     """The system had no lock left for its maker, and has one for the next process."""
     with monkeypatch.context() as short:
         short.setattr(fcntl, "flock", refuse)
@@ -159,14 +156,14 @@ def test_what_has_no_lock_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         LEFT[:-1],
     ],
 )
-def test_folders_of_other_names_stay(tmp_path: Path, name: str) -> None:
+def test_folders_of_other_names_stay(tmp_path, name):
     (tmp_path / name).mkdir()
     clear(tmp_path)
     assert names(tmp_path) == {name}
 
 
 @pytest.mark.parametrize("kind", ["file", "pipe", "link to a folder"])
-def test_what_is_no_folder_stays_and_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+def test_what_is_no_folder_stays_and_is_not_waited_for(tmp_path, kind):
     folder, precious = tmp_path / "folder", tmp_path / "precious"
     folder.mkdir()
     precious.mkdir()
@@ -185,7 +182,7 @@ def test_what_is_no_folder_stays_and_is_not_waited_for(tmp_path: Path, kind: str
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
 @needs_users
-def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
+def test_what_another_user_has_left_stays(tmp_path):
     (tmp_path / LEFT).mkdir()
     os.chown(tmp_path / LEFT, OTHER_USER, OTHER_USER)
     clear(tmp_path)
@@ -193,15 +190,13 @@ def test_what_another_user_has_left_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", ["open", "flock"])
-def test_what_is_removed_as_it_is_made_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
-) -> None:
+def test_what_is_removed_as_it_is_made_is_made_again(tmp_path, monkeypatch, before):
     """Another process may look between making and locking."""
-    taken: list[str] = []
-    module: Any = os if before == "open" else fcntl
+    taken = []
+    module = os if before == "open" else fcntl
     function = getattr(module, before)
 
-    def taken_at_once(*arguments: object) -> object:
+    def taken_at_once(*arguments):
         if len(taken) < 3:
             (left,) = tmp_path.iterdir()
             taken.append(left.name)

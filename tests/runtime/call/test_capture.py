@@ -6,7 +6,6 @@ import os
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -34,30 +33,30 @@ def ask(times):
 
 
 @pytest.fixture(autouse=True)
-def own_cache(family: Path) -> None:
+def own_cache(family):
     """Kernels that are built."""
 
 
 @pytest.fixture
-def seen_of(tmp_path: Path) -> Any:
+def seen_of(tmp_path):
     """Runs a program with two kernels; what is written when it ends."""
     path = te_select.export([KERNEL, NAMED], tmp_path / "lib.so", tuning_logs=False)
     words = (path, KERNEL.name, NAMED.name)
     seen = tmp_path / "seen.json"
 
-    def once(code: str) -> dict[str, Any]:
+    def once(code):
         python(START + textwrap.dedent(code), *words, TE_SELECT_CAPTURE=str(seen))
-        found: dict[str, Any] = json.loads(seen.read_text())
+        found = json.loads(seen.read_text())
         return found
 
     return once
 
 
-def key(workload: Workload) -> str:
+def key(workload):
     return json.dumps(workload.to_json(), sort_keys=True)
 
 
-def test_calls_are_counted_and_conds_are_sampled(seen_of: Any) -> None:
+def test_calls_are_counted_and_conds_are_sampled(seen_of):
     seen = seen_of("""
         rng = np.random.default_rng(0)
         rows = rng.random((64, 1)) < 0.3
@@ -77,7 +76,7 @@ def test_calls_are_counted_and_conds_are_sampled(seen_of: Any) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "apart"), [(1e-3, 64), (4e-7, 250)])
-def test_short_calls_are_timed_less_often(monkeypatch: Any, seconds: float, apart: int) -> None:
+def test_short_calls_are_timed_less_often(monkeypatch, seconds, apart):
     kernel = mock.MagicMock(workload=NAMED, seen=None)
     now = itertools.count(0, seconds)
     clock = mock.Mock(perf_counter=lambda: next(now))
@@ -90,7 +89,7 @@ def test_short_calls_are_timed_less_often(monkeypatch: Any, seconds: float, apar
     assert (calls[-1] - calls[999]) / 1000 == pytest.approx(apart, rel=0.1)
 
 
-def test_forked_child_writes_what_it_has_asked_for_itself(seen_of: Any) -> None:
+def test_forked_child_writes_what_it_has_asked_for_itself(seen_of):
     found = seen_of("""
         ask(9)
         if child := os.fork():
@@ -103,7 +102,7 @@ def test_forked_child_writes_what_it_has_asked_for_itself(seen_of: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "link"])
-def test_what_is_no_file_stays_and_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+def test_what_is_no_file_stays_and_is_not_waited_for(tmp_path, kind):
     seen = tmp_path / "seen.json"
     if kind == "pipe":
         os.mkfifo(seen)
@@ -120,7 +119,7 @@ def test_what_is_no_file_stays_and_is_not_waited_for(tmp_path: Path, kind: str) 
     assert Path("/dev/full").is_char_device()
 
 
-def test_calls_of_two_kernels_of_one_workload_add_up(seen_of: Any) -> None:
+def test_calls_of_two_kernels_of_one_workload_add_up(seen_of):
     found = seen_of("""
         two = te_select.load(shutil.copy(path, path.replace("lib.so", "two.so")))[fixed]
         for _ in range(101):
@@ -133,7 +132,7 @@ def test_calls_of_two_kernels_of_one_workload_add_up(seen_of: Any) -> None:
     assert found["kernels"][key(KERNEL)]["calls"] == 209
 
 
-def test_seconds_of_where_are_those_of_calls_not_of_builds(seen_of: Any) -> None:
+def test_seconds_of_where_are_those_of_calls_not_of_builds(seen_of):
     """A kernel of rows is built late: by the 4th call, which is timed."""
     seen = seen_of("""
         os.environ["TE_SELECT_CACHE_DIR"] = path + ".cold"
@@ -145,7 +144,7 @@ def test_seconds_of_where_are_those_of_calls_not_of_builds(seen_of: Any) -> None
     assert seen["where"] and sum(each["seconds"] for each in seen["where"].values()) < 1.5
 
 
-def test_kernels_of_where_are_counted_and_runs_add_up(seen_of: Any) -> None:
+def test_kernels_of_where_are_counted_and_runs_add_up(seen_of):
     program = """
         kernel(cond, x, 0.0)
         many, y = np.random.default_rng(0).random(1024) < 0.9, np.ones(1024, np.float32)
@@ -174,9 +173,7 @@ def test_kernels_of_where_are_counted_and_runs_add_up(seen_of: Any) -> None:
         (".", None, "is not a regular file"),
     ],
 )
-def test_file_that_takes_nothing_is_one_warning_at_the_end(
-    tmp_path: Path, name: str, text: str | None, why: str
-) -> None:
+def test_file_that_takes_nothing_is_one_warning_at_the_end(tmp_path, name, text, why):
     file = tmp_path / name
     if text is not None:
         file.write_text(text)
@@ -189,7 +186,7 @@ def test_file_that_takes_nothing_is_one_warning_at_the_end(
     assert text is None or file.read_text() == text
 
 
-def test_capture_is_that_of_the_start(seen_of: Any, tmp_path: Path) -> None:
+def test_capture_is_that_of_the_start(seen_of, tmp_path):
     """The program clears its environment and changes folders before its first call."""
     code = "os.environ.clear()\nos.chdir('/')\nask(3)\n"
     assert seen_of(code)["kernels"][key(KERNEL)]["calls"] == 3
@@ -203,9 +200,7 @@ def test_capture_is_that_of_the_start(seen_of: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("before", [0, 2])
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_workers_of_multiprocessing_are_captured(
-    seen_of: Any, tmp_path: Path, method: str, before: int
-) -> None:
+def test_workers_of_multiprocessing_are_captured(seen_of, tmp_path, method, before):
     (tmp_path / "asking.py").write_text(START)
     seen = seen_of(f"""
         import multiprocessing

@@ -41,7 +41,7 @@ def nothing_is_kept():
     extension.keep_memory(module.most_kept(), True)
 
 
-def address(array: np.ndarray) -> int:
+def address(array):
     return array.__array_interface__["data"][0]
 
 
@@ -52,14 +52,14 @@ extension, where, LARGE, SECONDS = module.extension, te_select.where, {LARGE}, {
 """
 
 
-def python(code: str, **variables: str) -> str:
+def python(code, **variables):
     """Run a program that begins with the names of this file."""
     done = ended(sys.executable, "-c", START + textwrap.dedent(code), **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
 
-def wait_until_nothing_is_kept() -> None:
+def wait_until_nothing_is_kept():
     end = time.monotonic() + SECONDS
     while extension.bytes_kept() and time.monotonic() < end:
         time.sleep(0.05)
@@ -147,7 +147,7 @@ def test_threads_never_share_a_result(operands):
     cond, x, _ = operands
     wrong = []
 
-    def work(number: int) -> None:
+    def work(number):
         for step in range(6):
             part = LARGE - number * 1000 - step
             mark = np.float32(10 * number + step)
@@ -280,7 +280,7 @@ def test_variable_says_how_much_is_kept():
 
 
 def test_kept_pages_are_the_systems_if_it_is_short_of_memory(operands):
-    def lazily_freed() -> int:
+    def lazily_freed():
         lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("LazyFree:"))
 

@@ -1,7 +1,6 @@
 """A library that was built for a model: its kernels by the names and places of the nodes."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -9,10 +8,10 @@ from te_select.operator.family import FUNCTION
 from te_select.runtime.artifact.manifest import NodeRecord
 from te_select.runtime.call.loading import Library
 
-KERNELS: dict[str, Any] = {"select_a": object(), "select_b": object()}
+KERNELS = {"select_a": object(), "select_b": object()}
 
 
-def node(name: str, place: str, symbol: str | None, status: str = "compiled") -> NodeRecord:
+def node(name, place, symbol, status="compiled"):
     reason = "" if status == "compiled" else f"why {place} is {status}"
     return NodeRecord(place, name, "Where-16", status, reason, symbol)
 
@@ -47,7 +46,7 @@ LIBRARY = Library(
         ("select_b", "select_b"),  # a workload's name comes before a node's
     ],
 )
-def test_kernel_is_found_by_name_and_place_of_a_node(name: str, kernel: str) -> None:
+def test_kernel_is_found_by_name_and_place_of_a_node(name, kernel):
     assert LIBRARY[name] is KERNELS[kernel]
     assert LIBRARY.get(name) is KERNELS[kernel]
 
@@ -63,7 +62,7 @@ def test_kernel_is_found_by_name_and_place_of_a_node(name: str, kernel: str) -> 
         ("a\n\x1b[31m", r"its status is refused: why graph\n#10 is refused"),
     ],
 )
-def test_name_without_one_kernel_is_a_key_error_that_says_why(name: str, said: str) -> None:
+def test_name_without_one_kernel_is_a_key_error_that_says_why(name, said):
     with pytest.raises(KeyError) as caught:
         LIBRARY[name]
     assert said in caught.value.args[0]
@@ -71,7 +70,7 @@ def test_name_without_one_kernel_is_a_key_error_that_says_why(name: str, said: s
     assert LIBRARY.get(name) is None
 
 
-def test_in_iteration_and_len_know_workloads_only() -> None:
+def test_in_iteration_and_len_know_workloads_only():
     assert list(LIBRARY) == list(KERNELS)
     assert len(LIBRARY) == 2
     assert "attn_where" not in LIBRARY and "graph#0" not in LIBRARY and "select_a" in LIBRARY

@@ -3,9 +3,7 @@
 import itertools
 import math
 import mmap
-from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -14,7 +12,7 @@ from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from tests.support import operands as random
 from tests.support.hand_made import CUDA, READ_ONLY, HandMade
-from tests.support.oracle.comparison import NAMES, Case, Operands
+from tests.support.oracle.comparison import NAMES, Case
 
 _AROUND = 4096  # elements; more than a row of any case
 
@@ -31,14 +29,14 @@ LINE = Workload(("n",), ("n",), ("n",))
 ROW = Workload((1, 4), (1, 4), (1, 4))
 
 
-def bits(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
+def bits(shape, dtype, seed=0):
     """A compact array of random bits, with some of others before and behind it."""
     count = math.prod(shape)
     whole = random.random((count + 2 * _AROUND,), dtype, seed)
     return whole[_AROUND : _AROUND + count].reshape(shape)
 
 
-def arrays(workload: Workload, **sizes: int) -> Operands:
+def arrays(workload, **sizes):
     """Compact operands of random bits; out has bits of its own."""
     bound = workload.bind(sizes) if sizes else workload
     shapes = (bound.cond_shape, bound.then_shape, bound.else_shape, bound.out_shape)
@@ -49,17 +47,17 @@ def arrays(workload: Workload, **sizes: int) -> Operands:
 
 
 def _case(
-    name: str,
-    workload: Workload,
-    oddity: str = "",
-    operand: str = "",
-    change: Callable[[Any], Any] | None = None,
-    together: Callable[[Operands], Any] | None = None,
-    **sizes: int,
-) -> Case:
+    name,
+    workload,
+    oddity="",
+    operand="",
+    change=None,
+    together=None,
+    **sizes,
+):
     """A case in which one operand is changed, or several together."""
 
-    def make() -> Operands:
+    def make():
         given = arrays(workload, **sizes)
         if change:
             given[operand] = change(given[operand])
@@ -70,7 +68,7 @@ def _case(
     return Case(f"{name} {operand}".strip(), workload, make, oddity, operand)
 
 
-def _selects() -> Iterator[Case]:
+def _selects():
     for dtype in ELEMENT_TYPES:
         yield _case(f"elements of {dtype}", Workload((3, 1), (3, 4), (), dtype))
     for n in (0, 1, 3, 15, 17, 33, 257, 1023, 4099):
@@ -97,10 +95,10 @@ def _selects() -> Iterator[Case]:
         yield _case(f"{kind.dtype} {by} behind a vector,", kind, "", name, behind, **sizes)
 
 
-def _placed(name: str, offset: int) -> Callable[[Operands], None]:
+def _placed(name, offset):
     """Put an operand and out into one memory, so many bytes behind it."""
 
-    def place(given: Operands) -> None:
+    def place(given):
         memory = random.random((192,), "uint8", 7)
         for each, start in (("out", 64 + offset), (name, 64)):
             view = memory[start : start + 64].view(given[each].dtype)
@@ -110,13 +108,13 @@ def _placed(name: str, offset: int) -> Callable[[Operands], None]:
     return place
 
 
-def _strided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def _strided(array, shape, strides):
     """The start of a larger array of the same kind, with steps of bytes."""
     whole = random.random((400,), array.dtype.name, 3)
     return as_strided(whole[60:], shape, strides)
 
 
-_LAYOUTS: dict[str, Callable[[Any], Any]] = {
+_LAYOUTS = {
     "reversed rows": lambda a: a[::-1].copy()[::-1],
     "reversed columns": lambda a: a[:, ::-1].copy()[:, ::-1],
     "Fortran's order": lambda a: a.copy("F"),
@@ -124,7 +122,7 @@ _LAYOUTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _layouts() -> Iterator[Case]:
+def _layouts():
     for kind, name in itertools.product(OF_WIDTHS, NAMES):
         for how, change in _LAYOUTS.items():
             yield _case(f"{kind.dtype} in {how},", kind, "strides", name, change)
@@ -147,25 +145,25 @@ def _layouts() -> Iterator[Case]:
             yield _case(f"halves of {dtype} {way}", kind, odd, "out", partial(shifted, by=ahead))
 
 
-def _repeated(array: Any) -> Any:
+def _repeated(array):
     return as_strided(array, array.shape, (0, array.strides[1]))
 
 
-def _restrided(name: str) -> Callable[[Operands], None]:
+def _restrided(name):
     """Out is an operand of `ROW` itself, with another stride of its unit axis."""
     return lambda given: given.update(out=as_strided(given[name], ROW.out_shape, (400, 4)))
 
 
-def _instead(value: Any) -> Callable[[Any], Any]:
+def _instead(value):
     return lambda _: value
 
 
-def _frozen(array: Any) -> Any:
+def _frozen(array):
     array.flags.writeable = False
     return array
 
 
-def shifted(array: Any, by: int) -> Any:
+def shifted(array, by):
     """A copy so many bytes behind the begin of a page."""
     memory = np.frombuffer(mmap.mmap(-1, array.nbytes + by + 1), np.uint8)
     copied = memory[by:-1].view(array.dtype).reshape(array.shape)
@@ -173,7 +171,7 @@ def shifted(array: Any, by: int) -> Any:
     return copied
 
 
-def _overlaps() -> Iterator[Case]:
+def _overlaps():
     for name, offset in itertools.product(NAMES[:3], (-63, -1, 1, 3, 63)):
         yield _case(f"out {offset} behind", BYTES, "overlap", name, together=_placed(name, offset))
     yield _case("out is", TRUTHS, "overlap", "cond", together=lambda g: g.update(out=g["cond"]))
@@ -185,11 +183,11 @@ def _overlaps() -> Iterator[Case]:
         yield _case(f"elements {strides} apart in", SAME, "itself", "out", change)
 
 
-def _made(**how: Any) -> Callable[[Any], Any]:
+def _made(**how):
     return lambda array: HandMade(array, **how)
 
 
-def _refusals() -> Iterator[Case]:
+def _refusals():
     for name in NAMES:
         yield _case("fewer rows of", SAME, "shape", name, lambda a: a[:2].copy())
         yield _case("fewer columns of", SAME, "shape", name, lambda a: a[:, :3].copy())
@@ -214,24 +212,24 @@ def _refusals() -> Iterator[Case]:
     yield _case("read-only", SAME, "read-only", "out", _frozen)
 
 
-def _two_lanes(array: Any) -> HandMade:
+def _two_lanes(array):
     code = (6, 8, 2) if array.dtype == np.bool_ else (2, 16, 2)
     return HandMade(array, dtype=code)
 
 
-def _all_false(given: Operands) -> None:
+def _all_false(given):
     given["cond"][...] = False  # then is not read, whatever its address
 
 
-def _of_shape(extent: int) -> Callable[[Operands], None]:
-    def change(given: Operands) -> None:
+def _of_shape(extent):
+    def change(given):
         for name, array in given.items():
             given[name] = HandMade(array, shape=(extent,), data=None if extent < 0 else 0)
 
     return change
 
 
-_TURNED: dict[str, Callable[[Any], Any]] = {
+_TURNED = {
     "compact": lambda a: a,
     "turned": lambda a: np.moveaxis(np.moveaxis(a, -1, 0).copy(), 0, -1),
     "backwards": lambda a: a[::-1, ..., ::-1].copy()[::-1, ..., ::-1],
@@ -253,16 +251,14 @@ _LOOPS = (
 )
 
 
-def _walks() -> Iterator[Case]:
+def _walks():
     """Loops of every kind: runs, rows and tiles, with any operand laid out in any way."""
     every = itertools.product(enumerate(_LOOPS), enumerate(_TURNED.items()), range(3))
     for (k, loops), (j, (how, change)), i in every:
         dtype = ("u1", "u2", "f4", "f8", "c16")[(k + j + i) % 5]
         odd = NAMES[(k + j + i) % 4]
 
-        def make(
-            loops: Any = loops, dtype: str = dtype, odd: str = odd, change: Any = change
-        ) -> Operands:
+        def make(loops=loops, dtype=dtype, odd=odd, change=change):
             shapes = (*loops, np.broadcast_shapes(*loops))
             given = {
                 name: bits(shape, np.dtype(dtype if name != "cond" else "?"), number)
@@ -280,7 +276,7 @@ def _walks() -> Iterator[Case]:
 
 
 _INF = float("inf")
-_NUMBERS: dict[str, tuple[tuple[str, Any], ...]] = {
+_NUMBERS = {
     "number": (
         ("uint8", 255), ("int8", -128), ("int64", -(2**63)), ("bool", True), ("float64", 1e300),
         ("float64", -0.0), ("float64", float("nan")), ("float32", 3), ("float32", 0.1),
@@ -305,7 +301,7 @@ _NUMBERS: dict[str, tuple[tuple[str, Any], ...]] = {
 """Numbers by what is odd about them. Their types hold the first three kinds, and no others."""
 
 
-def _numbers() -> Iterator[Case]:
+def _numbers():
     for oddity, numbers in _NUMBERS.items():
         for place, (dtype, number) in enumerate(numbers):
             name = NAMES[1 + place % 2]
@@ -314,13 +310,13 @@ def _numbers() -> Iterator[Case]:
             yield _case(f"{str(number)[:9]} of {dtype} as", kind, oddity, name, _instead(number))
 
 
-def _backwards_over_out() -> Operands:
+def _backwards_over_out():
     memory = random.random((128,), np.dtype("u1"), 1)
     sides = {"then": memory[100:36:-1], "else_": memory[64:]}
     return {"cond": random.mask((64,)), **sides, "out": memory[:64]}
 
 
-def _wide(width: int) -> Callable[[], Operands]:
+def _wide(width):
     return lambda: {
         name: bits((9,), np.dtype("?" if name == "cond" else f"V{width}"), number)
         for number, name in enumerate(NAMES)

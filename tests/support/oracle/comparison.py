@@ -1,7 +1,7 @@
 """What a door makes of a case, compared with what the oracle says."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,7 @@ class Case:
     oddity: str = ""
     operand: str = ""
 
-    def __str__(self) -> str:
+    def __str__(self):
         return self.name
 
 
@@ -74,14 +74,14 @@ class Door:
     any_shapes: bool = False
     like: Call | None = None
 
-    def is_for(self, case: Case) -> bool:
+    def is_for(self, case):
         """Whether a case can be put to this door."""
         if case.oddity in self.skips or not (self.any_shapes or case.workload):
             return False
         return self.takes is None or self.takes(case.make())
 
 
-def same(case: Case, door: Door, library: Any = None) -> None:
+def same(case, door, library=None):
     """Fail unless a door of a library does with a case what the oracle says."""
     if door.like:
         for without in ({}, {"out": None}):
@@ -108,7 +108,7 @@ def same(case: Case, door: Door, library: Any = None) -> None:
     assert _bytes(memory) == wanted, f"{case}: other bytes"
 
 
-def _outcome(case: Case, call: Call, library: Any, without: Operands) -> Any:
+def _outcome(case, call, library, without):
     """What a call tells of its result, or its exception; its warnings; and the memory after it."""
     given = case.make()
     memory = _memory(given)
@@ -121,7 +121,7 @@ def _outcome(case: Case, call: Call, library: Any, without: Operands) -> Any:
     return result, [str(each.message) for each in warned], _bytes(memory)
 
 
-def _where(given: Operands) -> Any:
+def _where(given):
     kind = given["out"].dtype
     sides = [given[name] for name in ("then", "else_")]
     if kind.kind not in "biu":  # ml_dtypes takes no int of more than 64 bits
@@ -129,14 +129,14 @@ def _where(given: Operands) -> Any:
     return np.where(given["cond"].view(np.uint8) != 0, *(np.asarray(side, kind) for side in sides))
 
 
-def _same_array(found: Any, expected: Any) -> None:
+def _same_array(found, expected):
     assert isinstance(found, np.ndarray)
     for fact in ("dtype", "shape", "strides"):
         assert getattr(found, fact) == getattr(expected, fact) or not expected.size
     assert found.tobytes() == expected.tobytes()
 
 
-def _memory(given: Operands) -> list[Any]:
+def _memory(given):
     """The arrays to whose memory operands belong."""
     bases = {}
     for operand in given.values():
@@ -148,11 +148,11 @@ def _memory(given: Operands) -> list[Any]:
     return list(bases.values())
 
 
-def _bytes(memory: list[Any]) -> list[bytes]:
+def _bytes(memory):
     return [array.tobytes() for array in memory]
 
 
-def _selected(given: Operands, memory: list[Any]) -> list[bytes]:
+def _selected(given, memory):
     """The bytes of all memory after a call."""
     before = [array.copy() for array in memory]
     given["out"][...] = _where(given)
@@ -162,7 +162,7 @@ def _selected(given: Operands, memory: list[Any]) -> list[bytes]:
     return after
 
 
-def pairs(doors: Mapping[str, Door], cases: Iterable[Case], *, in_turn: bool = False) -> list[Any]:
+def pairs(doors, cases, *, in_turn=False):
     """Parameters of a test: a door and a case that can be put to it, or each case to one door."""
     found = []
     for number, case in enumerate(cases):

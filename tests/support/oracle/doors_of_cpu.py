@@ -2,9 +2,6 @@
 
 import ctypes
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tvm_ffi
@@ -12,13 +9,12 @@ import tvm_ffi
 from te_select.errors import ArgumentError, DTypeError, SelectError
 from te_select.operator import family
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import c_name
 from te_select.runtime.call import image, loading
 from te_select.runtime.call.cuda.device_array import DeviceArray
 from tests.support.hand_made import HandMade, handed
 from tests.support.oracle.cases import WORKLOADS
-from tests.support.oracle.comparison import NAMES, Door, Operands
+from tests.support.oracle.comparison import NAMES, Door
 from tests.support.runtime_standin import build, manifest
 from tests.support.where_recorder import call_of
 
@@ -32,11 +28,11 @@ OF_TENSORS |= {"device", "read-only", "no tensor", "negative", "too many"}
 _NOT_OF_NUMPY = {name for name, element in ELEMENT_TYPES.items() if not element.in_numpy}
 
 
-def by_packed_function(packed: Callable[..., Any], given: Operands) -> None:
+def by_packed_function(packed, given):
     packed(*(_tensor(given[name]) for name in NAMES))
 
 
-def _tensor(operand: Any) -> Any:
+def _tensor(operand):
     """What tvm-ffi takes; NumPy cannot hand over bfloat16 and the like."""
     if isinstance(operand, np.ndarray) and operand.dtype.name in _NOT_OF_NUMPY:
         operand = handed(operand)
@@ -44,12 +40,12 @@ def _tensor(operand: Any) -> Any:
 
 
 def call_plain(
-    opened: ctypes.CDLL,
-    workload: Workload,
-    *operands: Any,
-    sizes: Iterable[int] = (),
-    more: Iterable[Any] = (),
-) -> tuple[int, str]:
+    opened,
+    workload,
+    *operands,
+    sizes=(),
+    more=(),
+):
     """Call the plain C function of a kernel; its status, and the last error without its name."""
     opened.te_select_error.restype = ctypes.c_char_p
     pointers = (ctypes.c_void_p(_address(operand)) for operand in operands)
@@ -57,7 +53,7 @@ def call_plain(
     return status, opened.te_select_error().decode().removeprefix(f"{workload.name}: ")
 
 
-def _address(operand: Any) -> Any:
+def _address(operand):
     if isinstance(operand, np.ndarray):
         return operand.ctypes.data
     if isinstance(operand, HandMade):
@@ -65,7 +61,7 @@ def _address(operand: Any) -> Any:
     return operand.memory.address if isinstance(operand, DeviceArray) else operand
 
 
-def by_plain_function(library: Any, workload: Workload, given: Operands, *more: Any) -> None:
+def by_plain_function(library, workload, given, *more):
     found = dict(_sizes(workload, given)) if workload.dim_names else {}
     sizes = [found[name] for name in workload.dim_names]
     operands = (given[name] for name in NAMES)
@@ -74,7 +70,7 @@ def by_plain_function(library: Any, workload: Workload, given: Operands, *more: 
         raise {1: ValueError, 2: RuntimeError}[status](message)
 
 
-def _sizes(workload: Workload, given: Operands) -> Iterator[tuple[str, int]]:
+def _sizes(workload, given):
     shapes = (workload.cond_shape, workload.then_shape, workload.else_shape)
     for shape, name in zip(shapes, NAMES, strict=False):
         for dim, extent in zip(shape, given[name].shape, strict=True):
@@ -82,17 +78,17 @@ def _sizes(workload: Workload, given: Operands) -> Iterator[tuple[str, int]]:
                 yield dim, extent
 
 
-def code(library: Any) -> ctypes.CDLL:
+def code(library):
     """A loaded library as ctypes has opened it."""
     return next(iter(library.values()))._code
 
 
-def function(library: Any, name: str) -> Callable[..., Any]:
+def function(library, name):
     """An exported function of a loaded library."""
     return image.open_again(code(library)).get_function(name)
 
 
-def _by_where_in_c(library: Any, given: Operands, pool: Any = None) -> None:
+def _by_where_in_c(library, given, pool=None):
     filled = call_of(*(given[name] for name in NAMES))
     result = code(library).te_select_where_call_on(ctypes.byref(filled), pool, None, 3)
     if result < 0:
@@ -103,7 +99,7 @@ _PIECE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p, _PIECE, ctypes.c_size_t, ctypes.c_void_p)
-def _one_by_one(_pool: Any, piece: Any, count: int, data: Any) -> None:
+def _one_by_one(_pool, piece, count, data):
     """The parallel-for of a pool."""
     for i in range(count):
         piece(data, i)
@@ -156,7 +152,7 @@ PACKED = Door(
 """The exported function of a kernel, called by tvm-ffi."""
 
 
-def _by_entry(library: Any, workload: Workload, given: Operands) -> None:
+def _by_entry(library, workload, given):
     if not library[workload.name]._entry(*given.values()):
         raise ValueError("refused")
 
@@ -231,7 +227,7 @@ DOORS = {
 }
 
 
-def library(folder: Path, **how: Any) -> Any:
+def library(folder, **how):
     """A library of a CPU with all workloads of the cases and all of where(), in plain C."""
     places = family.places(family.parts())
     workloads = [*WORKLOADS, *places]

@@ -2,22 +2,19 @@
 
 import contextlib
 import ctypes
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import te_select
 from te_select.errors import ArgumentError
-from te_select.operator.workload import Workload
 from tests.support import cuda_standin
 from tests.support.cuda_emulation import Emulated, lowered
 from tests.support.hand_made import CPU, CUDA, HandMade, handed
 from tests.support.oracle import doors_of_cpu as cpu
 from tests.support.oracle.cases import WORKLOADS
-from tests.support.oracle.comparison import NAMES, Door, Operands
+from tests.support.oracle.comparison import NAMES, Door
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class OnCuda:
     emulated: Emulated
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[ctypes.CDLL]:
+    def running(self):
         """A device that has no memory yet."""
         with cuda_standin.fake_driver(90) as fake:
             for symbol in self.emulated.functions:
@@ -36,7 +33,7 @@ class OnCuda:
                 fake.fake_runner(symbol.encode(), run)
             yield fake
 
-    def lend(self, given: Operands) -> None:
+    def lend(self, given):
         """Let the device have the memory of operands, and a kernel touch no other byte."""
         arrays = [each for each in given.values() if isinstance(each, np.ndarray)]
         self.emulated.allow(arrays)
@@ -45,9 +42,9 @@ class OnCuda:
             cuda_standin.fake_library().fake_memory(0, at, size)
 
 
-def library(folder: Path) -> OnCuda:
+def library(folder):
     """Build the library; workloads that differ only in how an element is called share a kernel."""
-    shared: dict[Any, Any] = {}
+    shared = {}
     for each in WORKLOADS:
         key = each.shapes, each.element.width
         shared[key] = shared.get(key) or lowered(each, f"kernel_{len(shared)}")
@@ -56,19 +53,19 @@ def library(folder: Path) -> OnCuda:
     return OnCuda(te_select.load(path), Emulated.of(list(shared.values()), folder))
 
 
-def _on_device(on_cuda: OnCuda, given: Operands) -> Operands:
+def _on_device(on_cuda, given):
     """The operands as memory of a CUDA device; what lies on one already lies in that of the CPU."""
     on_cuda.lend(given)
     return {name: _moved(operand) for name, operand in given.items()}
 
 
-def _but_values(given: Operands) -> Operands:
+def _but_values(given):
     """The operands without inputs of one element, which may stay in memory of the CPU."""
     values = {name for name in NAMES[:3] if getattr(given[name], "shape", None) == ()}
     return {name: each for name, each in given.items() if name not in values}
 
 
-def _moved(operand: Any) -> Any:
+def _moved(operand):
     if isinstance(operand, np.ndarray):
         return handed(operand, CUDA)
     if isinstance(operand, HandMade):
@@ -76,16 +73,16 @@ def _moved(operand: Any) -> Any:
     return operand
 
 
-def _by_kernel(on_cuda: OnCuda, workload: Workload, given: Operands) -> None:
+def _by_kernel(on_cuda, workload, given):
     on_cuda.kernels[workload.name](**given | _on_device(on_cuda, _but_values(given)))
 
 
-def _by_packed_function(on_cuda: OnCuda, workload: Workload, given: Operands) -> None:
+def _by_packed_function(on_cuda, workload, given):
     function = on_cuda.kernels[workload.name].function
     cpu.by_packed_function(function, _on_device(on_cuda, given))
 
 
-def _by_plain_function(on_cuda: OnCuda, workload: Workload, given: Operands) -> None:
+def _by_plain_function(on_cuda, workload, given):
     on_cuda.lend(_but_values(given))
     cpu.by_plain_function(on_cuda.kernels, workload, given, ctypes.c_void_p())
 

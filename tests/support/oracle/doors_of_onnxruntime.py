@@ -2,7 +2,6 @@
 
 import ctypes
 import functools
-from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -10,8 +9,7 @@ import onnxruntime
 from te_select.frontends.onnx_graph.nodes import NUMBERS
 from te_select.onnxruntime import OF_CPU
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
-from te_select.operator.workload import Workload
-from tests.support.oracle.comparison import Door, Operands
+from tests.support.oracle.comparison import Door
 from tests.support.oracle.doors_of_cpu import OF_TENSORS
 from tests.support.ort_models import WHERE, one_where, session
 
@@ -21,7 +19,7 @@ _TYPES = {
 
 
 @functools.cache
-def _registered(path: str) -> list[Any]:
+def _registered(path):
     """The CPU as te-select's provider in a library sees it, and as that of ONNX Runtime does."""
     onnxruntime.register_execution_provider_library(path, path)
     devices = {each.ep_metadata.get("library_path"): each for each in onnxruntime.get_ep_devices()}
@@ -30,7 +28,7 @@ def _registered(path: str) -> list[Any]:
 
 
 @functools.cache
-def _session(path: str, dtype: str, opset: int) -> Any:
+def _session(path, dtype, opset):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     for device in _registered(path):
@@ -38,13 +36,13 @@ def _session(path: str, dtype: str, opset: int) -> Any:
     return session(one_where(dtype, (None,) * 3, opsets={"": opset}), options)
 
 
-def _are_of_onnx(given: Operands) -> bool:
+def _are_of_onnx(given):
     """Whether a session has such operands: C-contiguous, and of a type that ONNX's Where has."""
     arrays = list(given.values())
     return all(array.flags.c_contiguous and array.dtype.name in _TYPES for array in arrays)
 
 
-def _by_session(loaded: Any, _workload: Workload | None, given: Operands) -> Any:
+def _by_session(loaded, _workload, given):
     path = str(next(iter(loaded.values())).path)
     dtype = given["then"].dtype.name
     out = given["out"]
@@ -66,7 +64,7 @@ def _by_session(loaded: Any, _workload: Workload | None, given: Operands) -> Any
     return out if out is not None else _array(binding.get_outputs()[0], dtype)
 
 
-def _array(value: Any, dtype: str) -> Any:
+def _array(value, dtype):
     kind = numpy_dtype(dtype)
     size = int(np.prod(value.shape())) * kind.itemsize
     return np.frombuffer(ctypes.string_at(value.data_ptr(), size), kind).reshape(value.shape())

@@ -1,8 +1,5 @@
 """The doors for tensors of torch: a kernel, and where(), which does what torch.where does."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import torch
 
@@ -11,12 +8,11 @@ from te_select.errors import ArgumentError
 from te_select.numpy_where.kernels import library
 from te_select.operator import family
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
-from te_select.operator.workload import Workload
 from te_select.torch import where
 from tests.support.hand_made import BOOL, HandMade, handed
 from tests.support.operands import bits_of
 from tests.support.oracle import doors_of_cpu as cpu
-from tests.support.oracle.comparison import Call, Door, Operands
+from tests.support.oracle.comparison import Door
 
 _NUMBERS = (bool, int, float, complex)
 _NO_TENSORS = frozenset({"no memory", "past the end", "negative", "too many", "lanes"})
@@ -26,13 +22,13 @@ _CRASHES = frozenset({"misaligned", "half an element", "half a vector"})
 """Oddities by which torch.where itself crashes."""
 
 
-def _are_tensors(given: Operands) -> bool:
+def _are_tensors(given):
     """Whether all arrays can be tensors, which have no negative strides."""
     arrays = [each for each in given.values() if isinstance(each, np.ndarray)]
     return all(step >= 0 for array in arrays for step in array.strides)
 
 
-def _tensor(operand: Any) -> Any:
+def _tensor(operand):
     """An array as a tensor of its memory; that of another device has none."""
     if isinstance(operand, HandMade):
         dtype = torch.bool if operand.tensor.code == BOOL else torch.float32
@@ -40,7 +36,7 @@ def _tensor(operand: Any) -> Any:
     return torch.from_dlpack(handed(operand)) if isinstance(operand, np.ndarray) else operand
 
 
-def _array(tensor: Any) -> Any:
+def _array(tensor):
     """A tensor as an array of its memory."""
     element = ELEMENT_TYPES[str(tensor.dtype).removeprefix("torch.")]
     if not element.in_numpy:
@@ -48,7 +44,7 @@ def _array(tensor: Any) -> Any:
     return tensor.numpy().view(numpy_dtype(element.name))
 
 
-def _by_kernel(loaded: Any, workload: Workload, given: Operands) -> Any:
+def _by_kernel(loaded, workload, given):
     tensors = {name: _tensor(operand) for name, operand in given.items()}
     out = tensors["out"]
     found = loaded[workload.name](**tensors)
@@ -58,10 +54,10 @@ def _by_kernel(loaded: Any, workload: Workload, given: Operands) -> Any:
     return given["out"]
 
 
-def _by(function: Callable[..., Any]) -> Call:
+def _by(function):
     """A call of a function, which tells all of its result."""
 
-    def call(_library: Any, _workload: Any, given: Operands) -> Any:
+    def call(_library, _workload, given):
         *inputs, out = (_tensor(operand) for operand in given.values())
         found = function(*inputs) if out is None else function(*inputs, out=out)
         assert out is None or found is out
@@ -71,7 +67,7 @@ def _by(function: Callable[..., Any]) -> Call:
     return call
 
 
-def _by_torch(*inputs: Any, out: Any = None) -> Any:
+def _by_torch(*inputs, out=None):
     """Select by torch.where, which takes no numbers beside out."""
     if out is None:
         return torch.where(*inputs)
@@ -84,14 +80,14 @@ def _by_torch(*inputs: Any, out: Any = None) -> Any:
     return torch.where(*inputs, out=out)
 
 
-def _by_operator(*inputs: Any, out: Any = None) -> Any:
+def _by_operator(*inputs, out=None):
     if out is None:
         return torch.ops.te_select.where(*inputs)
     torch.ops.te_select.where.out(*inputs, out=out)
     return out
 
 
-def _by_entry(_library: Any, _workload: Any, given: Operands) -> None:
+def _by_entry(_library, _workload, given):
     entry = library.function_of_tensors(family.FUNCTION, torch.Tensor)
     if entry(*(_tensor(operand) for operand in given.values())) < 0:
         raise ValueError("refused")
@@ -118,7 +114,7 @@ _ENTRY = Door(
 """The exported function of the family, called with tensors by the extension."""
 
 
-def _like_torch(function: Callable[..., Any], skips: frozenset[str] = frozenset()) -> Door:
+def _like_torch(function, skips=frozenset()):
     return Door(
         _by(function),
         skips=_NO_TENSORS | _CRASHES | skips,

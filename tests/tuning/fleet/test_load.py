@@ -39,7 +39,7 @@ class Probe(dict[str, Any]):
     """The functions of a probe whose server has 4 CPUs; what is asked is written down."""
 
     def __init__(self):
-        self.asked: list[str] = []
+        self.asked = []
         loads = iter(["10.0\n20.0\n5.0\n4\n2\n", "11.0\n24.5\n6.0\n4\n2\n"])
         self["watch"] = lambda _: None
         self["load"] = lambda: self.asked.append("load") or next(loads)
