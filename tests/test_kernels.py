@@ -14,6 +14,7 @@ from tests.support import strategies as s
 from tests.support.cases import short_rows, the_others_slow
 from tests.support.machines import on_x86_64
 from tests.support.programs import python
+from tests.support.workloads import flat, flat_and_scalar
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -52,7 +53,7 @@ def test_any_workload_in_any_layout_equals_numpy(workload, seed, layouts, out_la
 
 @pytest.mark.parametrize("dtype", ONE_PER_WIDTH)
 def test_named_size_around_the_vector_width(dtype):
-    kernel = te_select.compile(Workload(["n"], ["n"], ["n"], dtype))
+    kernel = te_select.compile(flat("n", dtype))
     for n in AROUND_VECTORS:
         check(kernel, kernel.workload.bind({"n": n}), seed=n)
 
@@ -134,7 +135,7 @@ def test_side_that_cond_does_not_select_is_not_read():
 @pytest.mark.slow
 def test_more_elements_than_a_32_bit_index_holds():
     n = 2**31 + 80
-    kernel = te_select.compile(Workload((n,), (n,), (), "uint8"))
+    kernel = te_select.compile(flat_and_scalar(n, "uint8"))
     cond = np.zeros(n, np.bool_)
     cond[[0, 2**31 - 1, 2**31, n - 1]] = True
     then = np.zeros(n, np.uint8)  # whose pages are not made
@@ -159,7 +160,7 @@ def test_many_rows_beyond_32_bits_of_output():
 @pytest.mark.parametrize("n", [4099, 70001, (5 << 20) + 13])
 def test_output_whole_megabytes_and_a_little_from_the_inputs(dtype, n):
     rng = np.random.default_rng(n)
-    kernel = te_select.compile(Workload((n,), (n,), (n,), dtype))
+    kernel = te_select.compile(flat(n, dtype))
     size = n * np.dtype(dtype).itemsize
     step = (size + 4096 + (1 << 20) - 1 >> 20) << 20
     memory = np.empty(4 * step, np.uint8)

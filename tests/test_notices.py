@@ -13,6 +13,7 @@ from te_select.cli.verbs import app
 from te_select.compiler import family_library
 from te_select.errors import ToolchainError
 from te_select.numpy_where.kernels import library
+from tests.support.workloads import flat
 
 
 class Terminal(io.StringIO):
@@ -75,13 +76,13 @@ def test_compile_shows_it_if_it_builds(monkeypatch):
         built.append(sys.stderr.getvalue())
         return kernel
 
-    workload = te_select.Workload((3,), (3,), (3,))
+    workload = flat(3)
     kernel = te_select.compile(workload)
     monkeypatch.setattr(compiler, "kernel", build)
     monkeypatch.setattr(sys, "stderr", Terminal())
     te_select.compile(workload)  # from the cache
     assert sys.stderr.getvalue() == ""
-    te_select.compile(te_select.Workload((4,), (4,), (4,)))
+    te_select.compile(flat(4))
     assert built == ["te_select.compile: building a kernel, once ..."]
 
 

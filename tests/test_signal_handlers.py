@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select import Workload, where
+from te_select import where
 from tests.support.programs import python
 from tests.support.runtime_standin import kernel
+from tests.support.workloads import flat, flat_and_scalar
 
 SOURCES = Path(te_select.__file__).parent
 N = 64
-W = Workload((N,), (N,), (N,))
+W = flat(N)
 EVERY_LINE, SOME_LINES = 1000, 40  # lines of a call; of files there are more
 COND = np.arange(N) % 3 == 0
 X = np.arange(N, dtype="f4")
@@ -110,7 +111,7 @@ CALLS = {  # of two kernels and a file
 @pytest.mark.parametrize("name", CALLS)
 def test_exception_of_a_handler_passes_through_a_call(tmp_path, name):
     most, call = CALLS[name]
-    k, scalar = kernel(W), kernel(Workload((N,), (N,), ()))
+    k, scalar = kernel(W), kernel(flat_and_scalar(N))
     path = k.export(tmp_path / "kernel.so")
     assert_passes(lambda: call(k, scalar, path), most)
 

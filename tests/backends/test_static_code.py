@@ -18,10 +18,11 @@ from tests.support import c_programs
 from tests.support.machines import SEVERAL
 from tests.support.onednn_graph import OPEN, select
 from tests.support.programs import output, python
+from tests.support.workloads import flat
 
 SHARED = Workload((4, 1), (4, 8), ())
-ONE = Workload((4,), (4,), (4,), "int32")
-TWO = Workload((1 << 20,), (1 << 20,), (1 << 20,), "uint8")
+ONE = flat(4, "int32")
+TWO = flat(1 << 20, "uint8")
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ def test_program_without_shared_libraries_runs(folder):
 @pytest.mark.parametrize("config", [None, {"bytes_per_thread": 0}])
 def test_objects_of_tvm_in_one_program_keep_their_launcher(tmp_path, config):
     """TVM's loader sets the pointer that its objects share; ours may have threads or not."""
-    sizes = Workload(("n",), ("n",), ("n",))
+    sizes = flat("n")
     kernel = c_programs.export(tmp_path, sizes, config)
     kernel.compile("tvm_neighbour.c", "neighbour.o", "-c")
     for order in (
@@ -121,7 +122,7 @@ def test_objects_that_share_a_kernel_become_one_library(tmp_path):
 @pytest.mark.parametrize("static", [True, "object"])
 def test_plug_ins_with_threads_stay_when_they_are_closed(tmp_path, static):
     """Their helpers wait in their code; those of the second have the pool of the first."""
-    work = Workload((1 << 22,), (1 << 22,), (1 << 22,))
+    work = flat(1 << 22)
     te_select.export([work], tmp_path / "large.so", static=static)
     given = "large.a" if static is True else "large.o"
     whole = ["-shared", "-Wl,--whole-archive", given, "-Wl,--no-whole-archive"]

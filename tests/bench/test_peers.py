@@ -14,10 +14,11 @@ from te_select.operator.workload import Workload
 from te_select.timing.inputs import Mask, make_operands
 from te_select.verify.reference import first_difference, placed
 from tests.support import strategies as s
+from tests.support.workloads import flat, flat_and_scalar
 
 WORKLOADS = {
     "broadcast": Workload((33, 1, 40), (33, 6, 1), (6, 40)),
-    "run": Workload((70_001,), (70_001,), (70_001,)),
+    "run": flat(70_001),
     "one element": Workload((), (), ()),
     "bfloat16": Workload((64, 1), (64, 3), (64, 3), "bfloat16"),
     "uint8": Workload((64, 1), (64, 3), (), "uint8"),
@@ -104,7 +105,7 @@ def test_peers_are_chosen_by_name():
 def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog):
     allowed = os.sched_getaffinity(0)
     with caplog.at_level(logging.WARNING):
-        assert differences(tuned, Workload((1 << 17,), (1 << 17,), ())) == [""]
+        assert differences(tuned, flat_and_scalar(1 << 17)) == [""]
     assert os.sched_getaffinity(0) == allowed
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
@@ -119,7 +120,7 @@ def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch):
         raise ValueError("no")
 
     monkeypatch.setattr(tvm, "compile", refuse)
-    workload = Workload((64,), (64,), (64,))
+    workload = flat(64)
     with pytest.raises(UnsupportedError, match="none of the schedules"):
         tuned.prepare(workload, [make_operands(workload, Mask())])
 

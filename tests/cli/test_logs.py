@@ -11,7 +11,8 @@ from te_select.records import log
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, flags_of, tuned
-from tests.support.tuning_records import add, flat
+from tests.support.tuning_records import add
+from tests.support.workloads import flat
 
 
 def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):

@@ -18,7 +18,8 @@ from te_select.runtime.artifact import cache, embedded, stored
 from te_select.runtime.call.cpu import features
 from tests.support.cli import run, run_json
 from tests.support.programs import ended
-from tests.support.tuning_records import flat, make
+from tests.support.tuning_records import make
+from tests.support.workloads import flat
 
 WORKLOAD = te_select.Workload((4, 1), (4, 5), ())
 HOSTILE = """

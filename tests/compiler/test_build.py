@@ -6,20 +6,18 @@ import json
 import pytest
 
 import te_select
-from te_select import Workload
 from te_select.backends import build_key
 from te_select.compiler import build
 from te_select.runtime.artifact import stored
 from tests.support.cli import run, run_json
+from tests.support.workloads import flat
 
-W = Workload((4,), (4,), (4,))
+W = flat(4)
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return te_select.export(
-        [W, Workload((3,), (3,), (3,))], tmp_path_factory.mktemp("c") / "lib.so"
-    )
+    return te_select.export([W, flat(3)], tmp_path_factory.mktemp("c") / "lib.so")
 
 
 def test_manifest_lists_components_versions_and_licences(path):

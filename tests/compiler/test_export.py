@@ -13,6 +13,7 @@ from te_select.compiler import export, scheduling, sources
 from tests.support.libraries import edit_fields
 from tests.support.machines import LEVEL, on_x86_64
 from tests.support.programs import python
+from tests.support.workloads import flat, flat_and_scalar
 
 W = Workload((64, 1), (64, 5), (5,))
 
@@ -35,7 +36,7 @@ def test_file_of_no_export_is_refused_before_compiling(tmp_path, monkeypatch, en
 
 
 def test_library_holds_each_workload_once(tmp_path):
-    other = Workload((3,), (3,), (3,), "int8")
+    other = flat(3, "int8")
     path = te_select.export([W, other, W], tmp_path / "lib.so")
     library = te_select.load(path)
     assert sorted(library) == sorted([W.name, other.name])
@@ -49,7 +50,7 @@ def test_library_holds_each_workload_once(tmp_path):
 def test_library_may_lie_in_a_folder_of_any_name(name, tmp_path):
     folder = tmp_path / name
     folder.mkdir()
-    path = te_select.export([Workload((3,), (3,), ())], folder / "kernel.so")
+    path = te_select.export([flat_and_scalar(3)], folder / "kernel.so")
     assert te_select.load(path)(np.array([True, False, True]), np.ones(3, "f4"), 0).sum() == 2
 
 
@@ -139,7 +140,7 @@ def test_axes_too_large_to_be_one_loop_are_refused_with_advice(target, tmp_path)
     workload = te_select.Workload((2, 1 << 31), (2, 1 << 31), (), "uint8")
     with pytest.raises(te_select.ArgumentError, match=r"fewer than 2\^31.*reshaping"):
         te_select.export([workload], tmp_path / "k.so", target)
-    flat = te_select.Workload((1 << 32,), (1 << 32,), (), "uint8")
+    flat = flat_and_scalar(1 << 32, "uint8")
     assert scheduling.schedule(flat, resolve(target)).workload == flat
 
 
@@ -158,7 +159,7 @@ def test_axes_that_lowering_cannot_fuse_are_refused_with_advice(shapes, tmp_path
     for level in ("tir", "llvm", "asm"):
         with pytest.raises(te_select.ArgumentError, match=r"fewer than 2\^31.*reshaping"):
             sources.source(workload, target, None, level)
-    both = [te_select.Workload((3,), (3,), ()), workload]
+    both = [flat_and_scalar(3), workload]
     refusal = f"{workload} cannot be compiled"
     for many in (objects.MANY, 1):  # with 1, other processes compile
         monkeypatch.setattr(objects, "MANY", many)
@@ -172,12 +173,12 @@ def test_tir_is_shown_without_what_is_never_reached():
     assert "T.bool(False)" not in rows and "back" not in rows
     pieces = sources.source(Workload(*[(4099, 1021)] * 3), LEVEL, None, "tir")
     assert "if n < T.int64(" not in pieces  # none has fewer elements than a vector
-    short = sources.source(Workload((5,), (5,), (5,)), LEVEL, None, "tir")
+    short = sources.source(flat(5), LEVEL, None, "tir")
     assert "T.Div" not in short and short.count("if task == T.int64(0):") == 1
 
 
 def test_failure_of_tvm_in_a_build_of_many_is_one_of_them():
-    few = [Workload((n,), (n,), ()) for n in (3, 4)]
+    few = [flat_and_scalar(n) for n in (3, 4)]
     for workloads, which in ((few[:1], str(few[0])), (few, "one of 2 workloads")):
         with (
             pytest.raises(te_select.ArgumentError, match=re.escape(f"{which} cannot be compiled")),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select import Workload
 from te_select.backends import cross_compiler
 from te_select.backends.targets import resolve, resolve_each
 from te_select.errors import ArtifactError, TargetError, ToolchainError
@@ -16,11 +15,12 @@ from te_select.runtime.artifact import atomic, stored
 from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu.isa import ISAS
 from tests.support import cli
+from tests.support.workloads import flat, flat_and_scalar
 
 LEVELS = "x86-64-v2,x86-64-v3"
 TARGET = f"{LEVELS},aarch64"
 ENDINGS = (".h", ".json", ".so")
-WORKLOADS = [Workload((9,), (9,), ()), Workload(("n",), ("n",), ("n",), "int16")]
+WORKLOADS = [flat_and_scalar(9), flat("n", "int16")]
 WORDS = ["compile", "--cond", "9", "--then", "9", "--else", "", "--target", TARGET]
 MACHINE = ISAS["x86-64"].machine
 pytestmark = pytest.mark.skipif(platform.machine() != MACHINE, reason="needs an x86-64 machine")

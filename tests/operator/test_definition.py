@@ -13,6 +13,7 @@ from te_select.operator.definition import definition
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from tests.support import strategies as s
+from tests.support.workloads import flat_and_scalar
 
 ONE_PER_WIDTH = ("uint8", "float16", "float32", "int64", "complex128")
 
@@ -70,14 +71,14 @@ def test_named_dims_take_their_size_from_the_call(batch, n):
 
 
 def test_one_name_with_two_sizes_is_refused():
-    run = compiled(Workload(("n",), ("n",), (), "int32"))
+    run = compiled(flat_and_scalar("n", "int32"))
     arrays = [np.zeros(n, t) for n, t in ((3, "u1"), (4, "u4"), ((), "u4"), (4, "u4"))]
     with pytest.raises(ValueError, match="then"):
         run(*map(tvm_ffi.from_dlpack, arrays))
 
 
 def test_parameters_are_named_as_callers_know_them():
-    func = definition(Workload((3,), (3,), ()))
+    func = definition(flat_and_scalar(3))
     assert [param.name for param in func.params] == ["cond", "then", "else_", "out"]
     assert func.attrs["global_symbol"] == "main"
 

@@ -9,7 +9,8 @@ from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON
 from tests.support.tuning_fakes import SMALL
-from tests.support.tuning_records import V4, add, flat
+from tests.support.tuning_records import V4, add
+from tests.support.workloads import flat
 
 EXACT = f"tuned:{V4.name}/w4_1024cte"
 

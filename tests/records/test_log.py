@@ -13,7 +13,8 @@ import te_select
 from te_select.records import folders, log, store
 from te_select.records.folders import SESSIONS
 from tests.support.tuning_fakes import FEW
-from tests.support.tuning_records import V4, edit, flat, keys, make
+from tests.support.tuning_records import V4, edit, keys, make
+from tests.support.workloads import flat
 
 COUNT = 12
 OF_0_2 = {"record": "w4", "config": {}, "default_seconds": 1e-3, "trials": 3, "failed": 0}

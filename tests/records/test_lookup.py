@@ -19,7 +19,8 @@ from te_select.records.sizes import representative
 from te_select.schedules.cpu import schedule as cpu
 from tests.support import tuning_records
 from tests.support.programs import ended
-from tests.support.tuning_records import edit, flat, of_another_tvm
+from tests.support.tuning_records import edit, of_another_tvm
+from tests.support.workloads import flat, flat_and_scalar
 
 NEAR_BY = "tuned for x86-64-v4 with the same loops and element width"
 DEFAULT_WON = "the default was the best of 3 configs"
@@ -64,7 +65,7 @@ def test_own_record_comes_first(tmp_path):
         ([5_000], flat(1249), None),
         ([15_000], flat(30_000), None),  # the one for several threads, the other not
         ([20_000], flat(20_000, "float64"), None),
-        ([20_000], Workload((20_000,), (20_000,), ()), None),
+        ([20_000], flat_and_scalar(20_000), None),
         ([20_000], Workload((1, 20_000), (3, 20_000), (3, 20_000)), None),
         ([rows(8, 512)], rows(16, 1024), "nearest:x86-64-v4/w4_8ct_512t"),  # 2 times 2
         ([rows(8, 512)], rows(24, 1024), None),
@@ -102,7 +103,7 @@ def test_log_without_a_usable_line_of_the_target_is_refused(tmp_path):
 def test_named_size_takes_the_closest_record_of_both_folders(tmp_path, monkeypatch):
     roots = [tmp_path / "own", tmp_path / "shipped"]
     monkeypatch.setattr(folders, "default_folders", lambda _: roots)
-    named = Workload(("n",), ("n",), ("n",))
+    named = flat("n")
     size = access_pattern(representative(named)).elements
     add(roots[0], flat(size // 8))
     add(roots[1], flat(size // 2))
@@ -113,20 +114,20 @@ def test_named_size_takes_the_closest_record_of_both_folders(tmp_path, monkeypat
 
 
 def test_named_size_takes_a_record_of_a_range_before_others(tmp_path):
-    named = Workload(("n",), ("n",), ("n",))
+    named = flat("n")
     size = access_pattern(representative(named)).elements
     add(tmp_path, flat(size))
     add(tmp_path, flat(2), session={"sizes": "n=10:100000"})
     assert origin(named, tmp_path) == "tuned:x86-64-v4/w4_2cte"
     assert origin(flat(size), tmp_path) == f"tuned:x86-64-v4/w4_{size}cte"
-    for other in (flat(2), Workload(("m",), ("m",), ("m",)), Workload(("n", 2), ("n", 2), ())):
+    for other in (flat(2), flat("m"), Workload(("n", 2), ("n", 2), ())):
         assert origin(other, tmp_path) != "tuned:x86-64-v4/w4_2cte"
 
 
 def test_why_tells_of_the_cond_and_the_sizes_tuned_for(tmp_path):
     said = {"default_seconds": 2e-3, "trials": 9, "cond": "mask.npy (sha256 0)", "sizes": "n=1:9"}
     add(tmp_path, flat(2), session=said)
-    why = find(Workload(("n",), ("n",), ("n",)), V4, tmp_path).why
+    why = find(flat("n"), V4, tmp_path).why
     of_what = "cond mask.npy (sha256 0); sizes n=1:9"
     assert why.endswith(f": 2.00x the speed of the default, the best of 9 configs ({of_what})")
 

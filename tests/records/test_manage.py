@@ -5,7 +5,8 @@ import pytest
 import te_select
 from te_select.records import log, manage, store
 from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
-from tests.support.tuning_records import V4, edit, flat, keys, make, of_another_tvm
+from tests.support.tuning_records import V4, edit, keys, make, of_another_tvm
+from tests.support.workloads import flat
 
 
 def test_import_takes_faster_records_that_can_be_used_here(tmp_path, entries):

@@ -6,7 +6,8 @@ import te_select
 from te_select import Workload
 from te_select.errors import ArgumentError, TuningError
 from te_select.runtime.artifact import cache
-from tests.support.tuning_records import add, flat
+from tests.support.tuning_records import add
+from tests.support.workloads import flat
 
 
 def test_nearest_record_is_enough_only_where_it_is_said(tmp_path):

@@ -27,7 +27,8 @@ from te_select.runtime.artifact import atomic
 from te_select.tuning.space import Space
 from tests.support.machines import OTHER_USER, needs_users
 from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
-from tests.support.tuning_records import V4, edit, flat, keys, make, of_another_tvm, record
+from tests.support.tuning_records import V4, edit, keys, make, of_another_tvm, record
+from tests.support.workloads import flat
 
 WRITTEN = (RECORDS, WORKLOADS, RECORDS, SESSIONS)  # the first time empty
 

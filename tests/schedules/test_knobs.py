@@ -20,6 +20,7 @@ from te_select.schedules.cuda.span import Span as CudaSpan
 from te_select.schedules.knobs import knob
 from te_select.tuning.space import Space
 from tests.support.edited_copy import ROOT
+from tests.support.workloads import flat
 
 KINDS = pytest.mark.parametrize(
     ("rules", "target"),
@@ -40,7 +41,7 @@ def test_new_knob_makes_configs_of_its_own_in_every_kind(rules, target, monkeypa
     monkeypatch.setattr(
         rules, "default_config", lambda *given: larger(**vars(default_config(*given)))
     )
-    configs = Space(Workload((64,), (64,), (64,)), target).configs
+    configs = Space(flat(64), target).configs
     assert {config.toy for config in configs} == {0, 3, 5}
     older = {name: int(value) for name, value in vars(configs[0]).items() if name != "toy"}
     assert leaf.config_from(larger, older).toy == 0
@@ -119,7 +120,7 @@ def test_symbol_of_a_span_holds_every_parameter(span):
 
 @KINDS
 def test_default_and_all_that_is_tried_are_values(rules, target):
-    pattern = access_pattern(Workload((1 << 20,), (1 << 20,), (1 << 20,)))
+    pattern = access_pattern(flat(1 << 20))
     default = rules.default_config(pattern, target.tvm)
     knobs.check(default)
     for name, tried in rules.space(pattern, target.tvm).items():

@@ -4,7 +4,6 @@ import dataclasses
 
 import tvm
 
-from te_select import Workload
 from te_select.backends import schedule_of
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
@@ -42,11 +41,6 @@ def add(
         logs / folders.of_target(target.records), [record(workload, target, config, **said or {})]
     )
     return config
-
-
-def flat(n, dtype="float32"):
-    """One loop along which everything moves."""
-    return Workload((n,), (n,), (n,), dtype)
 
 
 def keys(folder):

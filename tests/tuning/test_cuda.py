@@ -28,7 +28,7 @@ from te_select.tuning.trials import UntunableError
 from tests.support import cli, cuda_standin, tuning_records
 from tests.support.cuda_standin import fake_driver, running
 from tests.support.tuning_fakes import FEW, ROWS, FakeMeasurer
-from tests.support.tuning_records import flat
+from tests.support.workloads import flat
 
 TARGET = "cuda:sm_90"
 SM90, SM80, V4 = resolve(TARGET), resolve("cuda:sm_80"), resolve("x86-64-v4")

@@ -12,7 +12,7 @@ from te_select.timing.rounds import Timing
 from tests.support.cli import run_json
 from tests.support.tuning_fakes import SMALL, FakeMeasurer
 from tests.support.tuning_records import V4, add
-from tests.support.tuning_records import flat as one_loop
+from tests.support.workloads import flat as one_loop
 
 TARGET = V4.name
 SAID = "other programs used 1.00 cores meanwhile"

@@ -2,14 +2,14 @@
 
 import pytest
 
-from te_select import Workload
 from te_select.records.log import Record
 from te_select.tuning import show
 from te_select.tuning.agenda import Outcome
 from te_select.tuning.journal import Trial, knobs_of
 from te_select.tuning.trials import Progress
+from tests.support.workloads import flat
 
-W = Workload((1 << 20,), (1 << 20,), (1 << 20,), "uint8")  # 4 MiB moved
+W = flat(1 << 20, "uint8")  # 4 MiB moved
 RECORD = Record({"unroll": 4}, 1e-4, 2e-4, 64, 3, "znver5/x", W)
 WON = Record({}, 1e-4, 1e-4, 9, 0, "znver5/x", W)
 DEFAULT = Trial({"unroll": 4, "skip": 0, "rows": False}, 2.0)

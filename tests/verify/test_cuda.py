@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from te_select import Workload
 from te_select.errors import ArtifactError, SelectError
 from te_select.verify import cuda
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
 from tests.support import cuda_standin
+from tests.support.workloads import flat_and_scalar
 
-WORKLOAD = Workload((5,), (5,), ())
+WORKLOAD = flat_and_scalar(5)
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_kernel_that_fails_on_the_device_fails_its_checks():
         assert results and not any(result.passed for result in results)
         assert all(f"{WORKLOAD.name} failed on the device" in r.message for r in results)
         fake.fake_fail(b"cuMemAlloc_v2", 700)  # the driver refuses all that follows
-        other = OnDevice(cuda_standin.kernel(Workload((3,), (3,), ())))
+        other = OnDevice(cuda_standin.kernel(flat_and_scalar(3)))
         with pytest.raises(SelectError, match=f"{WORKLOAD.name} failed on the device"):
             other(
                 np.ones(3, np.bool_),

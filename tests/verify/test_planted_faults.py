@@ -17,11 +17,12 @@ from tests.support import cuda_standin
 from tests.support.cuda_emulation import Emulated, lowered
 from tests.support.oracle.doors_of_cuda import OnCuda
 from tests.support.tir_functions import SPAN_PARAMETERS, changed, compiled, span_function
+from tests.support.workloads import flat, flat_and_scalar
 
 ON_CUDA = [
-    Workload((1,), (1,), (1,)),
-    Workload((2051,), (2051,), (2051,)),  # all move
-    Workload((1043,), (1043,), (), "uint8"),
+    flat(1),
+    flat(2051),  # all move
+    flat_and_scalar(1043, "uint8"),
     Workload((3, 1, 64), (3, 5, 64), (64,)),  # a mask over heads
     Workload((67, 1), (67, 32), (32,), "int16"),  # one cond per row
     Workload((301, 1), (301, 3), (3,)),  # short rows
@@ -126,8 +127,8 @@ class SpanKernel:
         self._run(*addresses, self._rows, self._inner, 0)
 
 
-LONG = Workload((1043,), (1043,), ())
-SHORT = Workload((9,), (9,), ())
+LONG = flat_and_scalar(1043)
+SHORT = flat_and_scalar(9)
 THREES = Workload((301, 1), (301, 3), (3,))
 DECLARED = r"( +)(cond_1 = T.decl_buffer.*)\n"
 LOADED = (

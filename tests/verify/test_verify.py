@@ -13,6 +13,7 @@ from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from te_select.verify import reference, verify
 from te_select.verify.checks import CHECKS
+from tests.support.workloads import flat, flat_and_scalar
 
 
 class NumPyKernel:
@@ -79,7 +80,7 @@ def test_truth_by_the_lowest_bit_is_found():
     def spoil(cond, then, else_, out):
         out[...] = np.where(cond.view(np.uint8) & 1, then, else_)
 
-    assert failed(NumPyKernel(Workload((64,), (64,), (64,), "int32"), spoil)) == {"bytes"}
+    assert failed(NumPyKernel(flat(64, "int32"), spoil)) == {"bytes"}
 
 
 @pytest.mark.parametrize("past", [-1, 60 * 4])
@@ -144,7 +145,7 @@ def test_a_check_sees_the_same_data_alone_and_in_company():
 def test_each_check_has_the_mask_that_it_is_named_for():
     masks = []
     kernel = NumPyKernel(
-        Workload((1 << 18,), (1 << 18,), (), "int8"), lambda cond, *_: masks.append(cond.copy())
+        flat_and_scalar(1 << 18, "int8"), lambda cond, *_: masks.append(cond.copy())
     )
     seen = {}
     for name in set(CHECKS) - {"bounds"}:
@@ -184,7 +185,7 @@ def places(workload):
     [("int8", 1), ("float16", 2), ("float32", 4), ("float64", 8), ("complex128", 8)],
 )
 def test_operands_are_misaligned_alone_and_together(dtype, element):
-    found = places(Workload((8,), (8,), (8,), dtype))
+    found = places(flat(8, dtype))
     assert (3, 1, 5, element) in found  # the inputs off their elements
     half = 8 // element
     for k in (1, half):
@@ -198,7 +199,7 @@ def test_operands_are_misaligned_alone_and_together(dtype, element):
 
 def test_large_operands_are_misaligned_in_fewer_places():
     large = 1 << 21
-    assert len(places(Workload((large,), (large,), (large,)))) == 6
+    assert len(places(flat(large))) == 6
     assert len(places(SMALL)) > 12
 
 
@@ -210,7 +211,7 @@ def test_memory_right_outside_an_operand_is_not_used(operand, end, name):
         if array.size > 6:
             ctypes.string_at(array.ctypes.data + (end or array.nbytes), 1)
 
-    kernel = NumPyKernel(Workload(("n",), ("n",), ("n",), "int16"), stray)
+    kernel = NumPyKernel(flat("n", "int16"), stray)
     (result,) = verify.verify_kernel(kernel, checks=["bounds"])
     assert result.message == f"memory right {name} an operand was used (SIGSEGV)"
     assert result.sizes == {"n": 7}
@@ -257,7 +258,7 @@ def test_kernel_that_writes_a_side_before_it_reads_it_is_found(side):
                 out[...] = 0
             return super().__call__(cond, then, else_, out=out)
 
-    kernel = Early(Workload((64,), (64,), (64,), "int32"))
+    kernel = Early(flat(64, "int32"))
     assert failed(kernel) == {"in_place"}
     (result,) = verify.verify_kernel(kernel, checks=["in_place"])
     assert result.message.endswith(f"if out is {side} itself")

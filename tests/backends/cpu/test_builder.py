@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from te_select import Workload
 from te_select.backends.cpu import builder, link
 from te_select.backends.targets import resolve
 from te_select.compiler.build import build_scheduled
@@ -14,15 +13,14 @@ from te_select.errors import ToolchainError
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from tests.support.machines import on_x86_64
+from tests.support.workloads import flat, flat_and_scalar
 
 V3 = resolve("x86-64-v3")
 
 
 @on_x86_64
 def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
-    workloads = [Workload((n,), (n,), (), "int8") for n in (5, 1 << 22)] + [
-        Workload(["n"], ["n"], ["n"])
-    ]
+    workloads = [flat_and_scalar(n, "int8") for n in (5, 1 << 22)] + [flat("n")]
     entries = []
     monkeypatch.setattr(link, "stub_source", lambda given, *_: entries.extend(given))
     monkeypatch.setattr(builder, "link_stub", lambda *_: None)

@@ -21,6 +21,7 @@ from te_select.schedules.cpu.isa import ISAS
 from te_select.verify.verify import verify_kernel
 from tests.support import foreign
 from tests.support.programs import output
+from tests.support.workloads import flat, flat_and_scalar
 
 pytestmark = pytest.mark.slow
 
@@ -36,15 +37,15 @@ TARGETS = ("aarch64", "riscv64", "riscv64:rva23")
 DTYPES = ("bool", "int8", "float16", "bfloat16", "float32", "float64", "complex128")
 N = 4099
 WORKLOADS = [
-    *(Workload((N,), (N,), (N,), dtype) for dtype in DTYPES),
-    *(Workload((n,), (n,), (), "float32") for n in (0, 1, 3, 7, 31, 63, 64, 65, 255, 70001)),
+    *(flat(N, dtype) for dtype in DTYPES),
+    *(flat_and_scalar(n) for n in (0, 1, 3, 7, 31, 63, 64, 65, 255, 70001)),
     *(Workload((999, 1), (999, n), (999, n)) for n in (2, 3, 5, 8, 48, 63, 700)),
     *(Workload((99, 1), (99, n), (n,), "uint8") for n in (3, 100)),
     Workload((1, N), (16, N), ()),
     Workload((1, 300), (200, 1), (200, 300), "float16"),
     Workload((), (N,), (N,)),
     Workload((), (), (), "int16"),
-    Workload(("n",), ("n",), ("n",), "int16"),
+    flat("n", "int16"),
     Workload(("r", 1), ("r", "n"), ("r", "n")),
     *(Workload(("r", 1), ("r", n), (n,), "uint8") for n in (3, 5, 17, 63)),
     Workload((8, 1, 1, 33), (8, 12, 33, 33), ()),

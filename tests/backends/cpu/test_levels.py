@@ -26,6 +26,7 @@ from tests.support import cli
 from tests.support.machines import on_x86_64
 from tests.support.programs import ended
 from tests.support.runtime_standin import build, linked, manifest
+from tests.support.workloads import flat
 
 pytestmark = on_x86_64
 ROOT = Path(__file__).parents[3]
@@ -33,7 +34,7 @@ LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 NAME = ",".join(LEVELS)
 HERE = [name for name in LEVELS if not features.missing(resolve(name).cpu_features)]
 EXAMPLE = Workload((4, 1), (4, 8), (), "float32")  # what examples/tvm_ffi/main.cc calls
-WORKLOADS = [EXAMPLE, Workload(("n",), ("n",), ("n",), "int8"), Workload((99, 1), (99, 5), (99, 5))]
+WORKLOADS = [EXAMPLE, flat("n", "int8"), Workload((99, 1), (99, 5), (99, 5))]
 EMULATOR = shutil.which("qemu-x86_64")
 
 
@@ -163,7 +164,7 @@ def test_damaged_levels_are_explained(library, change, text):
 
 def standin(folder, levels):
     """A library of C code that claims to be for these levels, and what to call it with."""
-    workload = Workload((4,), (4,), (4,), "int32")
+    workload = flat(4, "int32")
     first = build([workload], folder / "standin.so")
     objects = first.with_suffix(".o")
     entry = link.KernelEntry(workload, (link.Version("te_select_kernel_0"),) * len(levels))

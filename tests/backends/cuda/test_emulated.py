@@ -17,6 +17,7 @@ from tests.support import strategies as s
 from tests.support.cases import short_rows
 from tests.support.cuda_emulation import WIDTHS, Emulated, lowered
 from tests.support.oracle.cases import shifted
+from tests.support.workloads import flat, flat_and_scalar
 
 NONE = (0, 0, 0, 0)
 
@@ -164,7 +165,7 @@ def test_every_value_of_every_knob_selects_the_same_bits(shapes, dtype, tmp_path
 def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
     """Test 64-bit indices on short runs: the kernel is told that no run is short."""
     workloads = [
-        Workload((9_001,), (9_001,), (), dtype),
+        flat_and_scalar(9_001, dtype),
         Workload((501, 1), (501, 48), (48,), dtype),
         Workload(["a", 1, "b"], ["a", 5, 1], [5, "b"], dtype, "multidirectional"),
     ]
@@ -192,7 +193,7 @@ def test_indices_have_64_bits_from_2_to_the_31_elements_on(extent, tmp_path):
             source = source.replace(call, f'emulator::error = "{bits}";')
         return source
 
-    function = lowered(Workload((extent,), (extent,), (), "uint8"))
+    function = lowered(flat_and_scalar(extent, "uint8"))
     library = Emulated.of([function], tmp_path, edit).library
     for n in (1000, 2**31 - 1, 2**31, 2**40) if extent == "n" else (extent,):
         pointers = [ctypes.c_void_p() for _ in range(4)]
@@ -205,7 +206,7 @@ def test_indices_have_64_bits_from_2_to_the_31_elements_on(extent, tmp_path):
 
 def test_named_size_of_more_tiles_than_a_grid_is_done_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(lowering, "LARGEST_GRID", 3)
-    workload = Workload(["n"], ["n"], ["n"])
+    workload = flat("n")
     emulated, _ = emulate([workload], tmp_path, vectors=1, threads=128)
     tile = 128 * 4
     for tiles in (1, 3, 4, 10):

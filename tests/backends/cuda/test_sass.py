@@ -14,6 +14,7 @@ from te_select.errors import TargetError, ToolchainError
 from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
 from tests.support.cuda_emulation import WIDTHS, lowered
+from tests.support.workloads import flat, flat_and_scalar
 
 pytestmark = pytest.mark.slow
 
@@ -69,12 +70,12 @@ def test_every_pattern_compiles_to_wide_accesses_without_spills(dtype, arch):
 @pytest.mark.parametrize(
     "workload",
     [
-        Workload(["n"], ["n"], ["n"]),
+        flat("n"),
         Workload(["a", 1], ["a", "b"], ["b"], "uint8"),
         Workload((1 << 20, 1), (1 << 20, 3), (3,), "bfloat16"),
         Workload((100, 1, 63), (100, 77, 1), (77, 63), "uint8", "multidirectional"),
         Workload(["a", 1, "b"], ["a", 5, 1], [5, "b"], "complex128", "multidirectional"),
-        Workload((1 << 32,), (1 << 32,), (), "uint8"),
+        flat_and_scalar(1 << 32, "uint8"),
         Workload((), (), (), "float64"),
         Workload((0, 3), (0, 3), (3,)),
     ],
@@ -86,7 +87,7 @@ def test_named_odd_and_huge_sizes_use_no_local_memory(workload):
 
 @functools.cache
 def small():
-    return lowered(Workload((64,), (64,), ())).source
+    return lowered(flat_and_scalar(64)).source
 
 
 @pytest.mark.parametrize("which", [nvcc, nvrtc])

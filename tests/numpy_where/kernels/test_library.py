@@ -21,6 +21,7 @@ from te_select.runtime.artifact import cache, stored
 from tests.support.libraries import edit_fields
 from tests.support.programs import python
 from tests.support.where_calls import path_of_python
+from tests.support.workloads import flat_and_scalar
 
 FROM_A_FILE = {"calls": 3, "tvm": False, "tvm_ffi": False, "warnings": []}
 USE = """
@@ -191,7 +192,7 @@ def test_library_of_another_version_is_refused(folder, entry, monkeypatch):
 
 
 def test_use_refuses_other_libraries(tmp_path):
-    other = te_select.export([te_select.Workload((4,), (4,), ())], tmp_path / "other.so")
+    other = te_select.export([flat_and_scalar(4)], tmp_path / "other.so")
     with pytest.raises(ArtifactError, match="no kernels of where"):
         te_select.where.use(other)
     with pytest.raises(ArtifactError, match="is missing"):
@@ -255,7 +256,7 @@ def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path, has_o
     path, before = wheel
     path.unlink()
     if has_other_kernels:
-        other = te_select.export([te_select.Workload((4,), (4,), ())], tmp_path / "other.so")
+        other = te_select.export([flat_and_scalar(4)], tmp_path / "other.so")
         path.write_bytes(gzip.compress(other.read_bytes(), 1))
     (warning,) = use(tmp_path / "cache", before)["warnings"]
     assert "to build kernels needs te_select.compiler.family_library" in warning

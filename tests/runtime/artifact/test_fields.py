@@ -5,11 +5,11 @@ import json
 import pytest
 
 from te_select.errors import ArtifactError
-from te_select.operator.workload import Workload
 from te_select.runtime.artifact import manifest
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from tests.support.runtime_standin import HERE
+from tests.support.workloads import flat_and_scalar
 
 BEST = Choice({"lanes": 16, "leaf": 0}, "tuned:x", "measured")
 
@@ -41,7 +41,7 @@ def test_only_what_differs_is_said():
 
 @pytest.mark.parametrize("item", [{"config": 3}, {"changes": 3}, {"origin": None}, {"why": 1}])
 def test_field_of_another_type_is_refused(item):
-    kernel = KernelRecord(Workload((4,), (4,), ()), BEST, {"v2": BEST}).to_json()
+    kernel = KernelRecord(flat_and_scalar(4), BEST, {"v2": BEST}).to_json()
     kernel["levels"]["v2"] |= item
     target = {"name": "v2,v3", **HERE, "cpu_features": [], "levels": {"v2": [], "v3": []}}
     data = Manifest((), target, {}).to_json("0" * 64) | {"kernels": [kernel]}
@@ -51,7 +51,7 @@ def test_field_of_another_type_is_refused(item):
 
 def test_short_manifest_says_what_the_full_one_says():
     levels = {f"v{n}": Choice({"lanes": 2**n, "leaf": 0}, "default", "") for n in (2, 3)}
-    record = KernelRecord(Workload((4,), (4,), ()), BEST, levels)
+    record = KernelRecord(flat_and_scalar(4), BEST, levels)
     target = {"name": "v2,v3,v4", **HERE, "cpu_features": []}
     target["levels"] = {name: [] for name in ("v2", "v3", "v4")}
     whole = Manifest((record,), target, {})

@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 from numpy._core import _multiarray_umath as umath
 
-from te_select import Workload
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import atomic, stored
 from te_select.runtime.call import loading
 from tests.support.libraries import edit_inside
 from tests.support.runtime_standin import build
+from tests.support.workloads import flat
 
-W = Workload((8,), (8,), (8,), "float32")
-OTHER = Workload((8,), (8,), (8,), "int32")
+W = flat(8)
+OTHER = flat(8, "int32")
 ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
 
@@ -31,7 +31,7 @@ ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 def pair(tmp_path_factory):
     """Two libraries that differ in their results and in their sizes."""
     folder = tmp_path_factory.mktemp("pair")
-    many = [OTHER, *(Workload((n,), (n,), (n,), "int32") for n in range(9, 40))]
+    many = [OTHER, *(flat(n, "int32") for n in range(9, 40))]
     return build([W], folder / "one.so"), build(many, folder / "two.so")
 
 

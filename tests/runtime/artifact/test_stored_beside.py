@@ -5,13 +5,13 @@ import stat
 
 import pytest
 
-from te_select import Workload
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import stored
 from te_select.runtime.artifact.manifest import c_name
 from tests.support.runtime_standin import build, manifest
+from tests.support.workloads import flat
 
-W = Workload((8,), (8,), (8,), "float32")
+W = flat(8)
 AR = b"!<arch>\n" + b"/".ljust(48) + b"4".ljust(10) + b"`\n" + b"\0" * 4
 ARCHIVE = AR + b"te_select.o/ " + bytes(100)
 

@@ -9,6 +9,7 @@ import tvm_ffi
 from te_select import Workload
 from te_select.errors import ArgumentError
 from tests.support.runtime_standin import kernel
+from tests.support.workloads import flat, flat_and_scalar
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +28,13 @@ def test_strides_that_are_no_multiple_of_the_element(writable):
     record = np.zeros(5, [("pad", "u1"), ("then", "f4")])
     record["then"] = np.arange(5)
     record.flags.writeable = writable
-    out = kernel(Workload((5,), (5,), (5,)))(np.ones(5, bool), record["then"], np.zeros(5, "f4"))
+    out = kernel(flat(5))(np.ones(5, bool), record["then"], np.zeros(5, "f4"))
     assert out.tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint16", "float16", "complex128"])
 def test_scalars_of_numpy_are_taken_if_of_the_very_type(dtype):
-    k = kernel(Workload((3,), (3,), (), dtype))
+    k = kernel(flat_and_scalar(3, dtype))
     cond, then, out = np.zeros(3, bool), np.zeros(3, dtype), np.zeros(3, dtype)
     scalar = np.ones(1, dtype)[0]
     assert k._entry(cond, then, scalar, out) is True

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import tvm_ffi
 
-from te_select import Workload
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import scratch, stored
 from te_select.runtime.call import image, loading
 from tests.support.programs import python
 from tests.support.runtime_standin import build
+from tests.support.workloads import flat
 
-W = Workload((8,), (8,), (8,), "float32")
+W = flat(8)
 ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
 

@@ -19,8 +19,9 @@ from tests.support.libraries import without_manifest
 from tests.support.programs import output
 from tests.support.runtime_standin import build, linked, manifest
 from tests.support.runtime_standin import entry as entry_of
+from tests.support.workloads import flat, flat_and_scalar
 
-W = Workload((8,), (8,), (8,), "float32")
+W = flat(8)
 LEVELS = [link.Level("x86-64", ())]
 ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
@@ -45,7 +46,7 @@ def test_loaded_kernel_says_what_it_is(copied):
 
 
 def test_library_of_many_kernels(tmp_path):
-    workloads = [W, Workload(("n",), ("n",), (), "uint16"), Workload((), (), (), "bool")]
+    workloads = [W, flat_and_scalar("n", "uint16"), Workload((), (), (), "bool")]
     library = loading.load(build(workloads, tmp_path / "many.so", bytes_per_thread=1))
     assert isinstance(library, Library)
     assert list(library) == [w.name for w in workloads]
@@ -106,7 +107,7 @@ def test_temporary_folder_that_is_missing(built, tmp_path, monkeypatch):
 
 
 def test_function_that_the_library_lacks(tmp_path):
-    other = Workload((9,), (9,), (9,), "float32")
+    other = flat(9)
     path = build([W], tmp_path / "lacks.so", described=manifest([other]))
     with pytest.raises(ArtifactError, match=f"has no function {other.name}"):
         loading.load(path)

@@ -15,6 +15,7 @@ from te_select.runtime.call import loading
 from tests.support import cuda_standin
 from tests.support.cuda_standin import on_device, read, running
 from tests.support.runtime_standin import build, kernel
+from tests.support.workloads import flat
 
 W = Workload((4, 1), (4, 5), ())
 ARGS = np.array([[1], [0], [0], [1]], bool), np.ones((4, 5), "f4"), np.float32(-1)
@@ -44,7 +45,7 @@ def test_another_process_loads_the_kernel_without_its_file(tmp_path):
 
 
 def test_kernel_of_several_takes_only_its_own_record_along(tmp_path):
-    library = loading.load(build([W, Workload((3,), (3,), (3,))], tmp_path / "lib.so"))
+    library = loading.load(build([W, flat(3)], tmp_path / "lib.so"))
     alone = WAYS["pickle"](library[W.name])
     assert (alone(*ARGS) == library[W.name](*ARGS)).all()
     (record,) = stored.read(alone.export(tmp_path / "x.so")).manifest.kernels
@@ -53,7 +54,7 @@ def test_kernel_of_several_takes_only_its_own_record_along(tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_library_is_copied_with_all_its_kernels(tmp_path, way):
-    library = loading.load(build([W, Workload((3,), (3,), (3,))], tmp_path / "lib.so"))
+    library = loading.load(build([W, flat(3)], tmp_path / "lib.so"))
     again = WAYS[way](library)
     assert list(again) == list(library) and repr(again) == repr(library)
     assert (again[W.name](*ARGS) == library[W.name](*ARGS)).all()

@@ -6,12 +6,12 @@ import signal
 import numpy as np
 import pytest
 
-from te_select import Workload
 from te_select.errors import caught
 from te_select.runtime.call import raised
 from tests.support.runtime_standin import kernel
+from tests.support.workloads import flat
 
-W = Workload((8,), (8,), (8,), "float32")
+W = flat(8)
 COND = np.array([1, 0] * 4, bool)
 THEN = np.ones(8, "f4")
 ELSE = np.zeros(8, "f4")

@@ -19,6 +19,7 @@ from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
 from tests.support import strategies as s
 from tests.support.cases import the_others_slow
+from tests.support.workloads import flat
 
 V3 = resolve("x86-64-v3")
 
@@ -56,7 +57,7 @@ def test_outer_loops_are_fused_until_they_are_enough(rows, extents):
 
 @pytest.mark.parametrize(("n", "loops"), [(4096, 1), (4097, 2)])
 def test_leaf_that_is_longer_than_a_piece_is_cut(n, loops):
-    found = scheduled_loops(Workload((n,), (n,), (n,)), piece=4096)
+    found = scheduled_loops(flat(n), piece=4096)
     assert len(found) == loops
 
 
@@ -114,7 +115,7 @@ def taken(workload, small, **sizes):
 
 
 def test_call_takes_the_function_that_is_for_it():
-    run = Workload(["n"], ["n"], ["n"])
+    run = flat("n")
     assert [taken(run, small, n=9) for small in (1, 0)] == ["small", ""]
     rows = Workload(["n", 1], ["n", "c"], ["n", "c"])
     assert [taken(rows, 1, n=9, c=c) for c in (1, 255, 256)] == ["short_rows"] * 2 + ["small"]
@@ -152,7 +153,7 @@ def test_function_for_short_rows_takes_few_of_them_at_a_time():
 
 
 def test_function_for_small_calls_skips_what_pays_for_large():
-    workload = Workload(["n"], ["n"], ["n"])
+    workload = flat("n")
     pattern = access_pattern(workload)
     default = cpu.default_config(pattern, V3.tvm)
     small, main = (each.config for each in cpu.variants(pattern, default))
@@ -165,7 +166,7 @@ def test_function_for_small_calls_skips_what_pays_for_large():
 
 @pytest.mark.parametrize(
     "workload",
-    [Workload((), (), ()), Workload((9001, 1), (9001, 3), (3,)), Workload(["n"], ["n"], ["n"])],
+    [Workload((), (), ()), Workload((9001, 1), (9001, 3), (3,)), flat("n")],
     ids=str,
 )
 def test_config_is_read_back_from_the_function(workload):
@@ -179,4 +180,4 @@ def test_config_is_read_back_from_the_function(workload):
 
 def test_function_without_a_leaf_has_no_config():
     with pytest.raises(ValueError, match="no leaf"):
-        cpu.config_of(definition(Workload((4,), (4,), (4,))))
+        cpu.config_of(definition(flat(4)))

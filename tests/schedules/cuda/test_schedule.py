@@ -14,6 +14,7 @@ from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda import span as spans
 from te_select.schedules.leaf import ANNOTATION
 from tests.support.cuda_emulation import lowered, scheduled
+from tests.support.workloads import flat_and_scalar
 
 BIG = 1 << 25
 
@@ -35,9 +36,9 @@ def span_symbol(workload):
 
 def test_grid_is_never_larger_than_cuda_takes():
     tiles = 1 << 40
-    huge = Workload((tiles,), (tiles,), (), "float64")
+    huge = flat_and_scalar(tiles, "float64")
     assert int(lowered(huge, threads=128, vectors=1).blocks) == cuda.LARGEST_GRID
-    assert str(cuda.LARGEST_GRID) in lowered(Workload(["n"], ["n"], [])).blocks
+    assert str(cuda.LARGEST_GRID) in lowered(flat_and_scalar("n")).blocks
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_span_whose_operand_moves_in_another_way_is_refused(else_, wrong, monkey
 
 
 def test_scalar_of_16_bytes_is_a_pair():
-    assert "_w8_ofp" in span_symbol(Workload((9,), (9,), (), "complex128"))
+    assert "_w8_ofp" in span_symbol(flat_and_scalar(9, "complex128"))
 
 
 def pattern_of(*shapes):
@@ -111,7 +112,7 @@ def test_out_leaves_the_caches_to_what_is_read_again(shapes, dtype, moves):
 def test_grid_is_capped_where_it_has_more_tiles_than_that():
     tile = 256 * 4
     for tiles, strided in ((3, False), (4, True)):
-        workload = Workload((tiles * tile,), (tiles * tile,), ())
+        workload = flat_and_scalar(tiles * tile)
         loops = loops_of(scheduled(workload, vectors=1, max_blocks=3))
         assert [tag(loop) for loop in loops[:2]] == ["blockIdx.x", "threadIdx.x"]
         assert (int(loops[0].extent), len(loops)) == (3, 4 + strided)
@@ -121,7 +122,7 @@ def test_grid_is_capped_where_it_has_more_tiles_than_that():
 
 
 def test_cap_that_is_not_reached_makes_no_difference():
-    pattern = access_pattern(Workload((9000,), (9000,), ()))
+    pattern = access_pattern(flat_and_scalar(9000))
     config = cuda.default_config(pattern, None)
     effects = [
         cuda.dedup_key(pattern, dataclasses.replace(config, max_blocks=most)) for most in (0, 9, 8)
@@ -173,7 +174,7 @@ def test_nothing_to_do_has_no_blocks(shape):
 
 
 def test_kernels_share_one_prelude():
-    functions = [lowered(Workload((n,), (n,), ()), f"kernel_{n}") for n in (3, 5)]
+    functions = [lowered(flat_and_scalar(n), f"kernel_{n}") for n in (3, 5)]
     text = translation_unit(functions)
     assert text.count("namespace te_select {") == 2
     assert "#include" not in text

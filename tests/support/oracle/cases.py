@@ -13,6 +13,7 @@ from te_select.operator.workload import Workload
 from tests.support import operands as random
 from tests.support.hand_made import CUDA, READ_ONLY, HandMade
 from tests.support.oracle.comparison import NAMES, Case
+from tests.support.workloads import flat
 
 _AROUND = 4096  # elements; more than a row of any case
 
@@ -21,11 +22,11 @@ HALVES = Workload((3, 4), (3, 4), (3, 4), "float16")
 OF_WIDTHS = [SAME] + [
     Workload((3, 4), (3, 4), (3, 4), dtype) for dtype in ("int8", "bfloat16", "complex128")
 ]
-BYTES = Workload((64,), (64,), (64,), "uint8")
-TRUTHS = Workload((64,), (64,), (64,), "bool")
+BYTES = flat(64, "uint8")
+TRUTHS = flat(64, "bool")
 SQUARE = Workload((4, 4), (4,), (4, 4), "int32")
 NAMED = Workload(("n", 1), ("n", "m"), ("m",), "int16")
-LINE = Workload(("n",), ("n",), ("n",))
+LINE = flat("n")
 ROW = Workload((1, 4), (1, 4), (1, 4))
 
 
