@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import te_select
 from te_select import Workload
 from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.timing.inputs import Operands, placed
 from tests.support import strategies as s
 from tests.support.cases import short_rows, the_others_slow
 from tests.support.machines import on_x86_64
@@ -29,7 +30,7 @@ def check(kernel, workload, seed=0):
     assert np.array_equal(s.as_bytes(out), s.expected(workload, *operands))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(
     s.workloads(),
     st.integers(0, 2**32 - 1),
@@ -161,15 +162,9 @@ def test_many_rows_beyond_32_bits_of_output():
 def test_output_whole_megabytes_and_a_little_from_the_inputs(dtype, n):
     rng = np.random.default_rng(n)
     kernel = te_select.compile(flat(n, dtype))
-    size = n * np.dtype(dtype).itemsize
-    step = (size + 4096 + (1 << 20) - 1 >> 20) << 20
-    memory = np.empty(4 * step, np.uint8)
-    cond = memory[:n].view("bool")
-    then, else_ = (memory[k * step :][:size].view(dtype) for k in (1, 2))
-    cond[...] = s.random_cond(rng, (n,))
-    then[...], else_[...] = (s.random_bits(rng, (n,), dtype) for _ in range(2))
-    want = s.expected(kernel.workload, cond, then, else_)
+    arrays = s.random_cond(rng, (n,)), *(s.random_bits(rng, (n,), dtype) for _ in range(3))
+    want = s.expected(kernel.workload, *arrays[:3])
     for ahead in (0, 1, 64, 767, 768, 769, 4031, 4095):
-        out = memory[3 * step + ahead :][:size].view(dtype)
-        kernel(cond, then, else_, out=out)
-        assert np.array_equal(s.as_bytes(out), want)
+        at = placed(Operands(kernel.workload, *arrays), ahead)
+        kernel(at.cond, at.then, at.else_, out=at.out)
+        assert np.array_equal(s.as_bytes(at.out), want)

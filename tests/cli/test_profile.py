@@ -154,6 +154,7 @@ def test_only_a_reasoned_profile_is_to_be_measured(origin, is_reasoned):
     [
         (1023, "1023 bytes"),
         (1024, "1 KB"),
+        ((1 << 20) - 1024, "1.02e+03 KB"),
         (1 << 20, "1 MB"),
         (3 << 29, "1.5 GB"),
         (NEVER - 1, "GB"),

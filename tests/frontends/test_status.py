@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from te_select import ModelError
@@ -139,7 +139,6 @@ dims = st.sampled_from([1, 1, 2, 3, "n", "m", None])
 shapes = st.lists(dims, max_size=3).map(tuple)
 
 
-@settings(deadline=None)
 @given(shapes, shapes, shapes, st.integers(0, 4), st.integers(0, 4))
 def test_compiled_workload_takes_every_call_that_broadcasts(cond, then, else_, n, m):
     """For all sizes: if NumPy broadcasts, the workload has the same shape."""

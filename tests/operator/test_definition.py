@@ -38,7 +38,7 @@ def check_against_numpy(workload, symbolic=None):
     np.testing.assert_array_equal(s.as_bytes(out), s.expected(workload, *operands))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(s.workloads(ONE_PER_WIDTH).filter(lambda workload: 0 not in workload.out_shape))
 def test_unscheduled_definition_selects_what_numpy_does(workload):
     check_against_numpy(workload)
@@ -63,7 +63,7 @@ def test_every_type_and_corners_of_rank_and_placement(workload):
     check_against_numpy(workload)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_named_dims_take_their_size_from_the_call(batch, n):
     symbolic = Workload((1, "n"), ("batch", "n"), (), "float16")

@@ -8,7 +8,6 @@ from tvm.s_tir import meta_schedule as ms
 from te_select.operator.access import access_pattern
 from te_select.records import doubt, log, lookup, manage
 from te_select.schedules.cpu import schedule as cpu
-from te_select.timing.rounds import Timing
 from tests.support.cli import run_json
 from tests.support.tuning_fakes import SMALL, FakeMeasurer
 from tests.support.tuning_records import V4, add
@@ -99,11 +98,6 @@ def test_finals_that_do_not_repeat_a_trial_are_unsure(run):
             return [self._measurement(candidates[0], rounds) for _ in candidates]
 
     assert run(measurer=Slower()).unsure == "the finals did not repeat the 2.00x of a trial"
-
-
-def test_spread_is_the_middle_half_of_the_rounds():
-    assert Timing((1.0, 2.0, 3.0, 4.0, 5.0)).spread == pytest.approx(2 / 3)
-    assert Timing((1.0, 2.0, 4.0)).ratios(Timing((2.0, 4.0, 8.0))).spread == 0
 
 
 def test_unsure_records_are_pruned_and_replaced_by_imports(run, tmp_path):

@@ -109,7 +109,6 @@ def test_aligned_rows_of_whole_vectors_take_their_own_way(dims, tmp_path):
 def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
     @settings(
         max_examples=5,
-        deadline=None,
         phases=[Phase.explicit, Phase.generate],  # each try compiles for seconds
         suppress_health_check=list(HealthCheck),
     )

@@ -6,7 +6,6 @@ import shutil
 
 import pytest
 
-from te_select.errors import ArtifactError
 from te_select.operator import broadcast, family
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
@@ -158,13 +157,3 @@ def test_other_names_call_the_same_function(language, tmp_path):
     call = "te_own0((const uint8_t*)0, (const float*)0, (const float*)0, (float*)0)"
     use = f"int use(void) {{ return {call} || te__Other1 == 0; }}\n"
     check(language, text + use, tmp_path, "-Wno-address")
-
-
-@pytest.mark.parametrize("name", ["select_x", "1st", "a b", "x\n#error", "", "\u00e4", 3])
-def test_manifest_with_a_name_that_c_does_not_take_is_refused(name):
-    document = described(RULES[:1]).to_json("0" * 64)
-    document["kernels"][0]["names"] = [name]
-    with pytest.raises(ArtifactError, match="is not a manifest: names "):
-        parse(json.dumps(document).encode(), "mask.so")
-    document["kernels"][0]["names"] = ["masked"]
-    assert parse(json.dumps(document).encode(), "mask.so")[0].kernels[0].names == ("masked",)

@@ -99,11 +99,19 @@ def test_file_beyond_memory_is_named(tmp_path):
         loading.load(path)
 
 
-def test_temporary_folder_that_is_missing(built, tmp_path, monkeypatch):
+@pytest.fixture
+def relinked(built, tmp_path):
+    def link_again(entry):
+        linked([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+
+    return link_again
+
+
+def test_temporary_folder_that_is_missing(relinked, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nonexistent"))
     monkeypatch.setenv("CC", "cc -O1")  # nothing was compiled with this one
     with pytest.raises(ArtifactError, match=r"nonexistent does not take .*: No such file"):
-        linked([built.with_suffix(".o")], [entry_of(W)], LEVELS, manifest([W]), tmp_path / "x.so")
+        relinked(entry_of(W))
 
 
 def test_function_that_the_library_lacks(tmp_path):
@@ -138,18 +146,18 @@ def test_missing_files_and_bad_paths(copied, tmp_path):
         loading.load(copied)
 
 
-def test_compiler_that_is_missing_or_fails(built, tmp_path, monkeypatch):
+def test_compiler_that_is_missing_or_fails(relinked, tmp_path, monkeypatch):
     entry = link.KernelEntry(W, (link.Version("no_such_symbol"),))
     with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
-        linked([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+        relinked(entry)
     assert "\n" not in str(caught.value)
     monkeypatch.setenv("CC", "echo")
     with pytest.raises(ToolchainError, match="echo wrote no file; set CC to a C compiler"):
-        linked([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+        relinked(entry)
     monkeypatch.setenv("CC", "false")
     said = "false failed with exit code 1: it printed nothing; set CC to a C compiler that works"
     with pytest.raises(ToolchainError, match=said):
-        linked([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+        relinked(entry)
     monkeypatch.setenv("CC", "echo other-linux-gnu")  # makes code for another machine
     assert c_compiler()[0] in {"cc", "gcc", "clang"}
     monkeypatch.setenv("CC", f"echo {platform.machine()}-linux-gnu")

@@ -12,7 +12,6 @@ import tvm_ffi
 
 from te_select.timing.cores import LIMITS, Load
 from te_select.tuning.fleet import measurer as fleet
-from te_select.tuning.fleet import worker
 from te_select.tuning.task import Built
 from tests.support.tuning_candidates import candidate
 
@@ -33,37 +32,6 @@ def test_probe_counts_what_the_servers_cpus_do(tmp_path, monkeypatch):
     for low, value, high in zip(least, map(float, said[:3]), most, strict=True):
         assert low - 1e-5 <= value <= high + 1e-5
     assert said[3:] == [str(len(os.sched_getaffinity(0))), "3", "4,2"]
-
-
-class Probe(dict[str, Any]):
-    """The functions of a probe whose server has 4 CPUs; what is asked is written down."""
-
-    def __init__(self):
-        self.asked = []
-        loads = iter(["10.0\n20.0\n5.0\n4\n2\n", "11.0\n24.5\n6.0\n4\n2\n"])
-        self["watch"] = lambda _: None
-        self["load"] = lambda: self.asked.append("load") or next(loads)
-
-
-@pytest.mark.parametrize("rounds", [None, 3])
-def test_answer_has_the_load_of_the_server_while_a_job_ran(rounds, monkeypatch):
-    probe = Probe()
-    remote = worker.Worker()
-    monkeypatch.setattr(remote, "_probe", probe)
-
-    def sample():
-        probe.asked.append("time")
-        return 1.0
-
-    def checked(_path):
-        probe.asked.append("check")
-        return sample, remote
-
-    monkeypatch.setattr(remote, "_checked", checked)
-    answer = remote.measure([Path("a.so")], rounds, 9)
-    assert probe.asked[:2] + probe.asked[-2:] == ["load", "check", "time", "load"]
-    # 2 of 4 CPUs are to spare, and 4.5 were used, of which the kernel used 1.
-    assert answer["load"] == (1.0, 4.5, 1.0, 2.0)
 
 
 class Idle(fleet.Server):

@@ -1,5 +1,4 @@
 import contextlib
-import os
 import socket
 import threading
 
@@ -53,19 +52,10 @@ def test_server_checks_widths_and_finalists_take_turns(one):
         others = [Workload((5, 1), (5, 33), (), dtype) for dtype in kinds]
         others.append(Workload((0, 3), (0, 3), ()))
         assert [each.failure for each in measurer.measure(map(candidate, others))] == [None] * 6
+        (server,) = measurer._servers
+        assert server.load.own > 0 and measurer.machine == server.machine != ""
         turns = measurer.interleave([candidate(), candidate(unroll=3), candidate(unroll=1)], 4)
         assert [each.seconds and len(each.seconds) for each in turns] == [4, None, 4]
-
-
-def test_server_says_how_busy_it_was(one, monkeypatch):
-    monkeypatch.undo()  # the fixture that counts all cores as idle
-    with open_measurer(one.url, jobs=1) as measurer:
-        watch = measurer.watch()
-        list(measurer.measure([candidate()]))
-        (server,) = measurer._servers
-        assert 0 < server.load.own < server.load.seconds * len(os.sched_getaffinity(0))
-        assert watch.others() == server.load.others()
-        assert measurer.machine == server.machine != ""
 
 
 @pytest.mark.parametrize("grace", [fleet.GRACE_SECONDS, 0.0])

@@ -34,11 +34,11 @@ def clock(monkeypatch):
 def worker(monkeypatch):
     made = module.Worker()
     loads = iter(("10\n4\n2\n8\n\n", "13\n9\n4\n8\n6\n"))
-    made.watched = []
+    made.asked = []
     made.at = -1
     made._probe = {
-        "watch": made.watched.append,
-        "load": lambda: next(loads),
+        "watch": made.asked.append,
+        "load": lambda: made.asked.append("load") or next(loads),
         "fill": mock.Mock(),
         "compare": lambda *_: made.at,
     }
@@ -54,9 +54,14 @@ def worker(monkeypatch):
 
 
 def test_server_is_watched_while_it_measures_for_its_load(worker, clock, monkeypatch):
-    monkeypatch.setattr(run_worker.Worker, "measure", lambda *_: {"results": []})
+    def measure(*_):
+        worker.asked.append("measure")
+        return {"results": []}
+
+    monkeypatch.setattr(run_worker.Worker, "measure", measure)
     found = worker.measure([], None, 1.25)
-    assert worker.watched == [2, 0]  # whole seconds, then not any more
+    # It is watched for whole seconds, then not any more.
+    assert worker.asked == [2, "load", "measure", "load", 0]
     # At the end the server has a limit of 6 threads, so 2 of 8 CPUs are to spare.
     assert found == {"results": [], "load": Load(3.0, 5.0, 2.0, 26.0)}
 

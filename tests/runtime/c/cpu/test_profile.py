@@ -113,17 +113,6 @@ def test_sums_of_thresholds_do_not_wrap_around(library, monkeypatch):
     assert not library.streams((1 << 63) - 1, 0, 0, 2**31 - 1)
 
 
-@pytest.mark.parametrize(
-    ("size", "said"),
-    [(1023, "1023 bytes"), (MB - KB, "1.02e+03 KB"), (MB, "1 MB"), (5 << 29, "2.5 GB")],
-)
-def test_bytes_are_said_in_the_largest_whole_unit(size, said):
-    past = {"stores_past_the_cache": size, "fills_past_the_cache": NEVER}
-    profile = Profile({"threads": 1}, "", dict.fromkeys(DECISIONS, 0), "", "", False, past)
-    assert profile.in_effect["stores_past_the_cache"] == f"from {said} moved on"
-    assert profile.in_effect["fills_past_the_cache"] == "never"
-
-
 def test_file_of_the_user_replaces_what_it_names(library, file):
     before = pretend(library, EMERALD_RAPIDS)
     assert before.file == str(file)
