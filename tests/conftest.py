@@ -10,6 +10,7 @@ import filelock
 import hypothesis
 import pytest
 
+from te_select.records import folders
 from te_select.runtime.call.cuda import driver
 from te_select.timing import cores
 
@@ -103,6 +104,14 @@ def own_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", folder)
         yield folder
+
+
+@pytest.fixture
+def own_records(tmp_path, monkeypatch):
+    """The user's own folder of records, which is missing; none is shipped."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(folders, "SHIPPED", tmp_path / "shipped")
+    return folders.user_folder()
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ from typing import Any
 from soak.found import Found
 from te_select.errors import ArtifactError
 from te_select.numpy_where.kernels import library
+from tests.support.damaged_bytes import flipped
 
 _BUILD_SECONDS = 6.0  # of a part, with the import of TVM
 _LIMIT = 300.0
@@ -123,15 +124,15 @@ def damage_entries(folder: Path, damages: int, rng: random.Random, found: Found)
     image = path.read_bytes()
     for _ in range(damages):
         at = rng.randrange(len(image))
-        flipped = image[:at] + bytes([image[at] ^ 1 << rng.randrange(8)]) + image[at + 1 :]
-        for what, data in (("cut", image[:at]), ("flipped", flipped)):
+        damaged = flipped(rng, image, at)
+        for what, data in (("cut", image[:at]), ("flipped", damaged)):
             found.tried(f"entries that were {what}")
             try:
                 library._checked(data, "it")
             except ArtifactError:
                 continue
             found.failed(f"an entry that was {what} at {at} is taken")
-    path.write_bytes(flipped)
+    path.write_bytes(damaged)
     _judge("a damaged entry", _start(folder), found)
     if path.read_bytes() != image:
         found.failed("a damaged entry was not built again as it was")

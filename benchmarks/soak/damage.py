@@ -17,13 +17,13 @@ import numpy as np
 from typer.testing import CliRunner
 
 import te_select
-from soak.damaged_bytes import damaged, flipped
 from soak.found import Found
 from soak.libraries import WORKLOAD, judged, pair
 from te_select.cli.verbs import app
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import embedded, stored
 from te_select.runtime.artifact.stored import Stored
+from tests.support.damaged_bytes import damaged, flipped
 
 _INSPECTED = 8  # one of so many files is inspected, too
 _WAYS_INTO = 8  # of ten edits go deeper, so that deeply nested values are edited as often

@@ -16,13 +16,13 @@ import numpy as np
 
 import te_select
 from soak import fuzz
-from soak.damaged_bytes import damaged
 from soak.found import Found
 from te_select.errors import TuningError
 from te_select.records import log
 from te_select.records.folders import SESSIONS, SHIPPED, of_targets
 from te_select.records.log import Record
 from tests.support import hostile
+from tests.support.damaged_bytes import damaged
 
 _WORKLOADS = tuple(te_select.Workload((n,), (n,), (n,)) for n in (1, 79, 1024, 65536))
 """Some that have records."""

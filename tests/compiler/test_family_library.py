@@ -91,14 +91,6 @@ def test_cuda_library_has_no_family(tmp_path):
         te_select.export([node("float32")], tmp_path / "none.so", target="cuda:sm_80")
 
 
-@pytest.fixture
-def logs(tmp_path, monkeypatch):
-    """Logs of the user's own; no records are shipped."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(folders, "SHIPPED", tmp_path / "shipped")
-    return folders.user_folder()
-
-
 def add(logs, name=RUNS, **knobs):
     """Record a config for a kernel of the family."""
     sized = family.typical(family.kernels()[name])
@@ -114,33 +106,33 @@ def built(name=RUNS, target=V3, **options):
     return (found.config.vector_bytes, found.config.unroll), found.origin
 
 
-def test_kernel_has_the_config_of_its_record(logs):
-    add(logs)  # of a plain workload
+def test_kernel_has_the_config_of_its_record(own_records):
+    add(own_records)  # of a plain workload
     assert built() == ((64, 4), "default")
-    add(logs / "where")
+    add(own_records / "where")
     assert built() == ((32, 2), "tuned:x86-64-v3/w4_16384cte")
     assert built("w4 n:ct") == built("w8 n:cte") == ((64, 4), "default")
     rows = "w4 m:cte x n:t"
-    add(logs / "where", rows, vector_bytes=16)
+    add(own_records / "where", rows, vector_bytes=16)
     assert built(rows) == ((16, 4), "tuned:x86-64-v3/w4_655cte_25t")
 
 
-def test_record_decides_only_what_the_c_half_does_not(logs):
-    add(logs / "where", unroll=8, stream_from=0, skip=1, bytes_per_thread=1 << 20, piece=64)
+def test_record_decides_only_what_the_c_half_does_not(own_records):
+    add(own_records / "where", unroll=8, stream_from=0, skip=1, bytes_per_thread=1 << 20, piece=64)
     assert built()[0] == (64, 8)
     config = schedule_member(family.kernels()[RUNS], V3).config
     assert config == config_of(family.kernels()[RUNS], V3, {"unroll": 8})
 
 
-def test_shipped_record_serves_unless_there_is_an_own_one(logs):
+def test_shipped_record_serves_unless_there_is_an_own_one(own_records):
     add(folders.SHIPPED / "where", unroll=1)
     assert built()[0] == (64, 1)
-    add(logs / "where", unroll=2)
+    add(own_records / "where", unroll=2)
     assert built()[0] == (64, 2)
 
 
-def test_plain_workload_is_not_built_by_a_record_of_the_family(logs):
-    add(logs / "where")
+def test_plain_workload_is_not_built_by_a_record_of_the_family(own_records):
+    add(own_records / "where")
     found = lookup.find(family.typical(family.kernels()[RUNS]), V3)
     assert found.origin == "default"
 
@@ -149,8 +141,10 @@ def test_plain_workload_is_not_built_by_a_record_of_the_family(logs):
 @pytest.mark.parametrize(
     ("tuning_logs", "origin"), [(None, "tuned:x86-64-v3/w8_4096cte_2te"), (False, "default")]
 )
-def test_library_of_a_model_uses_records_unless_told_otherwise(logs, tmp_path, tuning_logs, origin):
-    add(logs / "where", "w16 n:cte x 2:te", vector_bytes=16)
+def test_library_of_a_model_uses_records_unless_told_otherwise(
+    own_records, tmp_path, tuning_logs, origin
+):
+    add(own_records / "where", "w16 n:cte x 2:te", vector_bytes=16)
     path = tmp_path / "model.so"
     te_select.export([node("complex128")], path, "x86-64-v3", tuning_logs)
     kernels = json.loads(path.with_suffix(".json").read_text())["kernels"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from te_select import ModelError, read_model
+from tests.support.damaged_bytes import damaged
 from tests.support.models import model, tensor
 from tests.support.programs import ended
 
@@ -19,28 +20,6 @@ resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 from tests.frontends.test_damaged_files import damage_all
 damage_all(sys.argv[1])
 """
-
-
-def damaged(data, rng):
-    """One way to damage bytes."""
-    data = bytearray(data)
-    at = rng.randrange(len(data))
-    kind = rng.randrange(6)
-    if kind == 0:
-        del data[at:]
-    elif kind == 1:
-        for _ in range(rng.choice((1, 2, 8))):
-            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-    elif kind == 2:
-        data[at:at] = rng.randbytes(rng.randrange(1, 20))
-    elif kind == 3:
-        del data[at : at + rng.randrange(1, 40)]
-    elif kind == 4:
-        data[at:at] = data[at : at + rng.randrange(1, 2000)]
-    else:
-        for _ in range(6):
-            data[rng.randrange(len(data))] = rng.choice((0, 1, 2, 9, 48, 57, 127, 128, 255))
-    return bytes(data)
 
 
 def damaged_graph(data, rng):
@@ -78,8 +57,7 @@ def damage_all(source):
     data = path.read_bytes()
     rng = random.Random(0)
     for _ in range(150):
-        harm = damaged_graph if rng.random() < 0.6 else damaged
-        target.write_bytes(harm(data, rng))
+        target.write_bytes(damaged_graph(data, rng) if rng.random() < 0.6 else damaged(rng, data))
         try:
             read_model(target, expand=rng.random() < 0.2)
         except ModelError as error:

@@ -12,7 +12,7 @@ from te_select.errors import ArgumentError
 from te_select.relax import UseSelect, UseUnfusedSelect, passes, report
 from te_select.relax.passes import kernel_target
 from tests.support.programs import python
-from tests.support.relax_models import TARGET, expected, operands, run, where_module
+from tests.support.relax_models import TARGET, expected, operands, reasons, run, where_module
 
 LONG = ((512,), (512,), (512,))
 OTHER = "native"  # another target that this machine runs
@@ -38,10 +38,6 @@ PIPELINES = {  # each of TVM's, up to where UseUnfusedSelect comes
 
 def decisions(mod):
     return [(place, done) for place, done, _ in report(mod)]
-
-
-def reasons(mod):
-    return [what for _, done, what in report(mod) if done == "left"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[3]}-{len(case[1])}")

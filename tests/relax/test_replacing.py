@@ -10,14 +10,10 @@ from tvm.script import tirx as T
 from te_select import Workload
 from te_select.errors import ArgumentError
 from te_select.relax import UseSelect, UseUnfusedSelect, report
-from tests.support.relax_models import TARGET, where_module
+from tests.support.relax_models import TARGET, reasons, where_module
 
 LONG = ((512,), (512,), (512,))
 ROW = relax.TensorType((512,), "float32")
-
-
-def reasons(mod):
-    return [what for _, done, what in report(mod) if done == "left"]
 
 
 with TARGET:

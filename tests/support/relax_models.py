@@ -5,6 +5,7 @@ import tvm
 from tvm import relax, tirx
 
 from te_select.backends.targets import resolve
+from te_select.relax import report
 from tests.support.machines import LEVEL
 from tests.support.operands import mask, random
 
@@ -70,3 +71,8 @@ def expected(arrays):
     """The bytes of NumPy's where; elements of one type keep their bits."""
     cond, then, else_ = arrays[:3]
     return np.where(cond, then, else_).astype(then.dtype).tobytes()
+
+
+def reasons(mod):
+    """Why wheres of a module are left, each in words."""
+    return [what for _, done, what in report(mod) if done == "left"]

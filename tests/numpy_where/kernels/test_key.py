@@ -1,18 +1,8 @@
 """The names of entries in the cache: they change with the records of the family, and only those."""
 
-import pytest
-
 from te_select.numpy_where.kernels import key
 from te_select.records import folders
 from te_select.records.folders import SESSIONS
-
-
-@pytest.fixture
-def own(tmp_path, monkeypatch):
-    """The user's own folder, which is missing; none is shipped."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(folders, "SHIPPED", tmp_path / "shipped")
-    return folders.user_folder()
 
 
 def write(folder, text):
@@ -20,42 +10,42 @@ def write(folder, text):
     (folder / SESSIONS).write_text(text)
 
 
-def test_every_change_of_a_record_is_another_name(own):
+def test_every_change_of_a_record_is_another_name(own_records):
     names = [key.entry("w4")]
-    for root in (own, folders.SHIPPED):
+    for root in (own_records, folders.SHIPPED):
         for text in ("one\n", "one\ntwo\n"):
             write(root / "where" / "znver5", text)
             names.append(key.entry("w4"))
     assert len(set(names)) == len(names) == 5
-    (own / "where" / "znver5").rename(own / "where" / "znver4")
+    (own_records / "where" / "znver5").rename(own_records / "where" / "znver4")
     assert key.entry("w4") not in names
     assert all(key.holds(name, "w4") for name in names)
 
 
-def test_outcome_that_is_unsure_makes_no_other_name(own):
+def test_outcome_that_is_unsure_makes_no_other_name(own_records):
     names = [key.entry("w4")]
     unsure = '{"unsure": "noise"}', '{"unsure":"spread"}'
     sure = "{}", '{"unsure": ""}', '{"cond": "\\"unsure\\": "}', '{"unsure": ', "[" * 10**5
     for said in unsure + sure:
-        write(own / "where" / "znver5", said)
+        write(own_records / "where" / "znver5", said)
         names.append(key.entry("w4"))
     assert names[0] == names[1] == names[2]
     assert len(set(names)) == 1 + len(sure)
 
 
-def test_records_of_other_kernels_make_no_other_name(own):
+def test_records_of_other_kernels_make_no_other_name(own_records):
     before = key.entry("w4")
-    write(own / "znver5", "one\n")
+    write(own_records / "znver5", "one\n")
     assert key.entry("w4") == before
 
 
-def test_name_needs_no_home(own, monkeypatch):
+def test_name_needs_no_home(own_records, monkeypatch):
     before = key.entry("w4")
     monkeypatch.setenv("XDG_DATA_HOME", "~no-such-user")
     assert key.entry("w4") == before
 
 
-def test_logs_that_cannot_be_read_are_left_to_the_build(own):
+def test_logs_that_cannot_be_read_are_left_to_the_build(own_records):
     before = key.entry("w4")
-    (own / "where" / "znver5" / SESSIONS).mkdir(parents=True)
+    (own_records / "where" / "znver5" / SESSIONS).mkdir(parents=True)
     assert key.entry("w4") == before
