@@ -106,7 +106,10 @@ CALLS = {  # of two kernels and a file
     "export": (SOME_LINES, lambda k, _, path: k.export(path)),
     "load": (SOME_LINES, lambda k, _, path: te_select.load(path)),
     "pickle": (SOME_LINES, lambda k, _, path: pickle.loads(pickle.dumps(k))),
-    "read_model": (SOME_LINES, lambda _, __, path: te_select.read_model(path.with_suffix(".json"))),
+    "read_model": (
+        SOME_LINES,
+        lambda _, __, path: te_select.read_model(path.with_name("model.json")),
+    ),
 }
 
 
@@ -116,7 +119,7 @@ def test_exception_of_a_handler_passes_through_a_call(tmp_path, name):
     k, scalar = kernel(W), kernel(flat_and_scalar(N))
     path = k.export(tmp_path / "kernel.so")
     graph = {"graph": [{"kind": "Add", "attrs": {"axis": {"value": 1}}}]}
-    path.with_suffix(".json").write_text(json.dumps(graph))
+    path.with_name("model.json").write_text(json.dumps(graph))
     assert_passes(lambda: call(k, scalar, path), most)
 
 
