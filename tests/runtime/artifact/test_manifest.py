@@ -68,7 +68,9 @@ def test_other_names_of_c_functions_are_read_back_or_refused():
     named = Manifest((KernelRecord(W, TUNED, names=("mask", "m2")),), MANIFEST.target, {})
     assert parse(named.to_text(DIGEST), "x.json") == (named, DIGEST)
     assert "names" not in KERNEL
-    for odd in ("2x", "a b", "select_it", "x\n#error", "", "\u00e4", 3):
-        with pytest.raises(ArtifactError, match=r"names holds .*, expected identifiers") as refused:
+    for odd in ("2x", "a b", "select_it"):
+        with pytest.raises(ArtifactError, match=f"names holds '{odd}', expected identifiers"):
             parse(changed(kernels=[{**KERNEL, "names": ["mask", odd]}]), "x.json")
-        assert f"names holds {odd!r}," in str(refused.value)
+    for odd in ("x\n#error", "", "\u00e4", 3):
+        with pytest.raises(ArtifactError, match="is not a manifest: names "):
+            parse(changed(kernels=[{**KERNEL, "names": [odd]}]), "x.json")

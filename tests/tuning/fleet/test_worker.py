@@ -61,7 +61,7 @@ def test_server_is_watched_while_it_measures_for_its_load(worker, clock, monkeyp
     monkeypatch.setattr(run_worker.Worker, "measure", measure)
     found = worker.measure([], None, 1.25)
     # It is watched for whole seconds, then not any more.
-    assert worker.asked == [2, "load", "measure", "load", 0]
+    assert worker.asked == [2, "load", "measure", 0, "load"]
     # At the end the server has a limit of 6 threads, so 2 of 8 CPUs are to spare.
     assert found == {"results": [], "load": Load(3.0, 5.0, 2.0, 26.0)}
 
