@@ -73,23 +73,6 @@ def spread():
     return f"{plan.threads} {plan.past_cache}"
 
 
-@pytest.mark.parametrize("size", [1, 63, 64, 65, 4099, 300_000])
-@pytest.mark.parametrize("pattern", ["ones", "zeros", "random", "blocks"])
-def test_sizes_with_conds_of_every_kind(size, pattern):
-    rng = np.random.default_rng(size)
-    cond = {
-        "ones": np.ones(size, bool),
-        "zeros": np.zeros(size, bool),
-        "random": rng.random(size) < 0.5,
-        "blocks": np.arange(size) // 5000 % 2 == 0,
-    }[pattern]
-    x, y = rng.integers(-9, 9, (2, size))
-    check((cond, x.astype("i2"), y.astype("f4")))
-    check((cond, x.astype("u1"), y))
-    check((cond.astype("f8") * np.nan, x, y.astype("f4")))
-    check((cond.astype("u2"), x, y))
-
-
 @pytest.mark.parametrize(
     "source, target", [("u1", "f4"), ("f2", "f8"), ("i4", "f8"), ("f4", "c16")]
 )
@@ -99,17 +82,6 @@ def test_unaligned_operands_are_converted(source, target):
         assert not (x.flags.aligned and y.flags.aligned)
         check((np.arange(900) % 3 == 0, x, y))
         check((x, x, y))
-
-
-def test_broadcast_operands_are_converted():
-    rng = np.random.default_rng(1)
-    row, column = (rng.integers(0, 99, n).astype("i4") for n in (700, 300))
-    grid = rng.random((300, 700))
-    for cond in (grid > 0.5, grid[0].astype("f4"), (grid[:, :1] * 3).astype("i1"), np.float64(2)):
-        check((cond, row, grid))
-        check((cond, grid, column[:, None]))
-        check((cond, row.astype("u1"), column[:, None]))
-        check((cond, row[0], grid.T[:, ::-1].T))
 
 
 @pytest.mark.parametrize("dtypes", [("i8", "f8"), ("u4", "f4"), ("u2", "f4"), ("c16", "u1")])
