@@ -140,7 +140,11 @@ def _of_half(half: Any, target: str, flags: Any) -> Any:
     # A subnormal half is a fraction of the least normal one, from which that is subtracted.
     least = (bias - 14) << kind.nmant
     fraction = tirx.reinterpret(target, moved + whole(least))
-    subnormal = tirx.reinterpret(bits, fraction - tirx.const(2.0**-14, target))
+    # Where a thread rounds down, a zero is negative then.
+    subnormal = tirx.bitwise_and(
+        tirx.reinterpret(bits, fraction - tirx.const(2.0**-14, target)),
+        whole((1 << (kind.bits - 1)) - 1),
+    )
     quiet = tirx.shift_left(
         tirx.bitwise_and(flags, tirx.IntImm("int64", QUIET)).astype(bits), whole(kind.nmant - 4)
     )

@@ -1,5 +1,7 @@
 """Operands of other types are converted on the way: the results are NumPy's, bit for bit."""
 
+import platform
+
 import numpy as np
 import pytest
 
@@ -197,3 +199,41 @@ def test_function_of_tensors_says_what_it_does_not_convert():
             select(cond, side, out, np.zeros(9, "f4"))
     with pytest.raises(ValueError, match="overlaps"):
         select(cond, out.view("u1")[:9], out, out)
+
+
+NEAREST, DOWNWARD, UPWARD = 0, 0x400, 0x800  # of fenv.h
+MODES = """
+import ctypes, numpy as np, te_select
+set_mode = ctypes.CDLL("libm.so.6").fesetround
+ints, zeros = np.full(300_000, 2**53 + 1), np.zeros(300_000)
+halves = np.array([0.0, -0.0, 6e-8, -6e-8, 1.0], "f2")
+def check(*given):
+    assert te_select.where(*given).tobytes() == np.where(*given).tobytes()
+te_select.where(True, np.float32(1), zeros[:9])  # kernels are there before the mode is set
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other CPUs number the modes otherwise")
+@pytest.mark.parametrize("first, then", [(NEAREST, UPWARD), (UPWARD, NEAREST), (DOWNWARD, UPWARD)])
+def test_threads_round_as_the_caller_does(first, then):
+    code = f"""{MODES}
+for mode in ({first}, {then}):
+    set_mode(mode)
+    check(ints > 0, ints, zeros)
+    assert te_select.where.explain(ints > 0, ints, zeros).threads == 3
+    for other in ("f4", "f8", "c8", "c16"):
+        check(np.ones(5, bool), halves, np.ones(5, other))
+"""
+    python(code, TE_SELECT_NUM_THREADS="3", TE_SELECT_PROFILE=FORCED)
+
+
+@pytest.mark.parametrize(
+    "bits, dtype", [(0x7F800001, "f4"), (0xFFA00000, "f4"), (0x7F800001, "c8")]
+)
+def test_single_signalling_nan_is_told_by_numpy(bits, dtype):
+    given = np.ones(2, bool), np.array([bits, 0], "u4").view(dtype)[0], np.arange(2)
+    results = []
+    for function in (where, np.where):
+        with pytest.warns(RuntimeWarning, match="invalid value"):
+            results.append(function(*given).tobytes())
+    assert results[0] == results[1]

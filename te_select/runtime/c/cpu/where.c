@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "decide.h"
+#include "float_mode.h"
 #include "where_plan.h"
 
 enum {
@@ -26,6 +27,7 @@ enum {
 typedef struct {
   const te_select_where_kernels* kernels;
   const te_select_stage* stages;        /* of the inputs; NULL: nothing is converted */
+  uint64_t float_mode;                  /* of the caller, for conversions */
   const te_select_pool_of_caller* pool; /* NULL: our own */
   te_select_nest around;
   te_select_block whole, piece; /* the two loops, and the part of them that is done at once */
@@ -233,7 +235,10 @@ static int run_task(int32_t task, int32_t tasks, void* data) {
   const walk* w = data;
   room* r = w->rooms ? take_room(w, task, tasks) : NULL;
   int64_t first = te_select_share(w->count, task, tasks);
+  uint64_t own_mode = w->stages ? te_select_float_mode() : 0;
+  if (w->stages) te_select_set_float_mode(w->float_mode);
   int failed = run_pieces(w, first, te_select_share(w->count, task + 1, tasks), r);
+  if (w->stages) te_select_set_float_mode(own_mode);
   if (r) atomic_store(&r->taken, 0);
   return failed;
 }
@@ -301,6 +306,7 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   walk w; /* to set all of it to zero would take a tenth of a short call */
   w.kernels = kernels;
   w.stages = stages;
+  w.float_mode = stages ? te_select_float_mode() : 0;
   w.pool = pool;
   if (!te_select_make_nest(call, &w.around)) return TE_SELECT_WHERE_DONE;
   int width = __builtin_ctz((unsigned)w.around.width);

@@ -224,6 +224,18 @@ static PyArray_Descr* of_arrays(PyArrayObject* x, PyArrayObject* y) {
   return PyArray_ResultType(2, arrays, 0, NULL);
 }
 
+/* Whether a float32, or a part of a complex64, is a signalling NaN. */
+static int is_signalling(const char* item, int32_t kind) {
+  enum { QUIET = 1 << 22, EXPONENT = 0x7f800000, FRACTION = 0x007fffff };
+  int parts = kind == TE_SELECT_KIND_COMPLEX64 ? 2 : kind == TE_SELECT_KIND_FLOAT16 + 1;
+  for (int i = 0; i < parts; ++i) {
+    uint32_t bits;
+    memcpy(&bits, item + 4 * i, sizeof(bits));
+    if ((bits & EXPONENT) == EXPONENT && (bits & FRACTION) && !(bits & QUIET)) return 1;
+  }
+  return 0;
+}
+
 static te_select_verdict convert(te_select_operands* found, int operand) {
   PyArrayObject* array = found->in[operand].array;
   PyArray_Descr *own = PyArray_DESCR(array), *type = found->type;
@@ -232,6 +244,8 @@ static te_select_verdict convert(te_select_operands* found, int operand) {
   if (PyTypeNum_ISDATETIME(type->type_num) && PyArray_SIZE(array) == 1)
     return TE_SELECT_FALLBACK_PROMOTION; /* Python converts it if nothing is lost */
   int32_t kind = kind_of(own);
+  if (PyArray_NDIM(array) == 0 && is_signalling(PyArray_BYTES(array), kind))
+    return TE_SELECT_FALLBACK_NUMBER; /* of a single one NumPy warns */
   found->sources.out_kind = kind_of(type);
   if (kind == TE_SELECT_AS_IS || found->sources.out_kind == TE_SELECT_AS_IS)
     return TE_SELECT_FALLBACK_ELEMENT_TYPE;

@@ -40,7 +40,8 @@ def parsed(text: str) -> dict[str, str]:
 
 def cpu_name() -> str:
     """The maker's name of this machine's CPU."""
-    return cpu_info().get("model name", platform.processor() or platform.machine())
+    # platform.processor starts a program.
+    return cpu_info().get("model name") or platform.processor() or platform.machine()
 
 
 @functools.cache
