@@ -78,7 +78,9 @@ def common_call(cond: Any, x: Any, y: Any, out: Any = None) -> Any:  # noqa: PLR
         return None
     if out is None:
         return _called(entry, cond, x, y, None, x.dtype)
-    if type(out) is not _TENSOR or out.requires_grad or out.is_neg():
+    if type(out) is not _TENSOR or out.dtype is not side.dtype:
+        return None
+    if out.requires_grad or out.is_neg():
         return None
     # A tensor of inference mode is closed outside of that mode.
     if (not out.is_inference() or _in_inference_mode()) and entry(cond, x, y, out) >= 0:
@@ -146,7 +148,7 @@ def after_all_checks(cond: Any, x: Any, y: Any, out: Any) -> Any:
     if is_recorded(*tensors) or cond.dtype is not torch.bool or dtype.itemsize not in _WIDTHS:
         return None
     then, else_ = _side(x, dtype), _side(y, dtype)
-    if then is None or else_ is None or not (out is None or _may_be_written(out)):
+    if then is None or else_ is None or not (out is None or _may_be_written(out, dtype)):
         return None
     if not library.fetch(family.part_of_width(dtype.itemsize)) or (entry := _entry()) is None:
         return None
@@ -180,9 +182,9 @@ def _converted(side: Any, dtype: torch.dtype) -> torch.Tensor | None:
         return None
 
 
-def _may_be_written(out: Any) -> bool:
-    """Whether the C half may write to a tensor, if its type and shape are right."""
-    if not _is_plain(out) or out.requires_grad:
+def _may_be_written(out: Any, dtype: torch.dtype) -> bool:
+    """Whether the C half may write to a tensor of the result's type, if its shape is right."""
+    if not _is_plain(out) or out.dtype is not dtype or out.requires_grad:
         return False
     return not out.is_inference() or _in_inference_mode()  # torch forbids it outside of that mode
 

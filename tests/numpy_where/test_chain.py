@@ -170,7 +170,7 @@ def test_result_is_made_in_out_if_nothing_is_converted_before(monkeypatch):
     """Recorded by where the kernels write."""
     written = []
     conds = [np.array([True, False, True])]
-    plan = ("none", None, 3, False, False, (-1, -1, -1), 0)
+    plan = ("none", None, 3, False, False, (-1, -1, -1), 0, 0)
     monkeypatch.setattr(numpy_functions, "extension", mock.Mock(wraps=numpy_functions.extension))
     monkeypatch.setattr(numpy_functions.extension, "plan", lambda *_: plan)
 

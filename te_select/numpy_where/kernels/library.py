@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import te_select
-from te_select import forks, notices, variables
+from te_select import notices, variables
 from te_select.errors import (
     ArtifactError,
     SelectError,
@@ -113,9 +113,8 @@ def _fetch(part: str, may_raise: bool) -> bool:
         if part in _failed or part in _forbidden:
             return False
         try:
-            with forks.no_fork_during():  # a child could wait for locks of Python's imports
-                image = _from_cache(part) or _prebuilt([part]) or _build(part)
-                _load(image, *_checked(image, part))
+            image = _from_cache(part) or _prebuilt([part]) or _build(part)
+            _load(image, *_checked(image, part))
         except (SelectError, ImportError) as error:
             mode = variables.building()
             if mode == "error" and may_raise:

@@ -28,6 +28,7 @@ from te_select.runtime.call.device import (
     check_distinct,
     marked_written,
 )
+from te_select.runtime.call.torch_state import torch_dtype
 
 BOOL = ELEMENT_TYPES["bool"]
 _SCALARS = (bool, int, float, complex, np.generic)
@@ -100,23 +101,6 @@ def _given_output(
     may_write = device.may_write(found, inputs, width)
     value, finish = itself if may_write else device.instead(out, found, width)
     return Output(value, found.library, found.device, finish)
-
-
-def torch_dtype(element: ElementType) -> Any:
-    """The type that torch has for an element type.
-
-    Raises
-    ------
-    DTypeError
-        If it has none.
-    """
-    found = getattr(sys.modules["torch"], element.name, None)
-    if found is None:
-        raise DTypeError(
-            f"torch has no element type {element.name} for the result; pass out, as an array of "
-            "NumPy"
-        )
-    return found
 
 
 def is_scalar(value: Any) -> bool:

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from te_select.errors import ArgumentError, is_a
+from te_select.errors import ArgumentError, DTypeError, is_a
+from te_select.operator.dtypes import ElementType
 
 _ADVICE = "pass {0}.detach(), call under torch.no_grad(), or use te_select.torch.where"
 
@@ -104,3 +105,20 @@ def _is_traced_by_a_mode(torch: Any) -> bool:
         return False
     stack = torch.utils._python_dispatch._get_current_dispatch_mode_stack()
     return any(isinstance(mode, modes.ProxyTorchDispatchMode) for mode in stack)
+
+
+def torch_dtype(element: ElementType) -> Any:
+    """The type that torch has for an element type.
+
+    Raises
+    ------
+    DTypeError
+        If it has none.
+    """
+    found = getattr(sys.modules["torch"], element.name, None)
+    if found is None:
+        raise DTypeError(
+            f"torch has no element type {element.name} for the result; pass out, as an array of "
+            "NumPy"
+        )
+    return found

@@ -95,7 +95,7 @@ def test_file_beyond_memory_is_named(tmp_path):
     path = tmp_path / "huge.so"
     with path.open("wb") as file:
         file.truncate(1 << 42)
-    with pytest.raises(ArtifactError, match=r"huge.so is larger than the memory; expected a lib"):
+    with pytest.raises(ArtifactError, match=r"huge.so is larger than 256 MiB; expected a lib"):
         loading.load(path)
 
 

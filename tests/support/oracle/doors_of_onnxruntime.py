@@ -72,13 +72,10 @@ def _array(value, dtype):
 
 SESSION = Door(
     _by_session,
-    {
-        **dict.fromkeys(
-            ("shape", "size"),
-            (RuntimeError, "do not broadcast with each other|but the computed output shape"),
-        ),
-        "overlap": (RuntimeError, "te_select: Where: .*overlaps an input"),
-    },
+    dict.fromkeys(
+        ("shape", "size"),
+        (RuntimeError, "do not broadcast with each other|but the computed output shape"),
+    ),
     (OF_TENSORS | {"no memory", "past the end"}) - {"shape", "size", "lower rank"},
     takes=_are_of_onnx,
     allocates=True,

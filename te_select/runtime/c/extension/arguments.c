@@ -343,17 +343,3 @@ void te_select_release(te_select_operands* found) {
   }
   Py_XDECREF(found->type);
 }
-
-/* ---- objects of which NumPy makes arrays ------------------------------------------------------- */
-
-int te_select_as_arrays(PyObject* const* args, PyObject** arrays) {
-  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
-    arrays[i] = te_select_is_number(args[i])
-                    ? Py_NewRef(args[i])
-                    : PyArray_FromAny(args[i], NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
-    if (arrays[i]) continue;
-    while (i-- > 0) Py_DECREF(arrays[i]);
-    return -1;
-  }
-  return 0;
-}

@@ -64,10 +64,5 @@ int te_select_remember_numpys_rules(void);
 /* Whether the type of an object has an `__array_function__` of its own, which NumPy then calls. */
 int te_select_has_own_rule(PyObject* value);
 
-/* Makes arrays of the arguments, as numpy.where does: in their order, each once. Numbers of Python
- * stay, because they yield to arrays. Returns -1, with the error of the conversion and nothing to
- * release, if one fails. */
-int te_select_as_arrays(PyObject* const* args, PyObject** arrays);
-
 /* Makes an element of a number; false if it is of another kind, or out of range. */
 int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element);

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "arguments.h"
 #include "cpu_features.h"
 #include "ffi.h"
 
@@ -104,8 +103,8 @@ static te_select_verdict select_into(const te_select_where_call* call,
 }
 
 /* Selects into out or a new result; or only plans that, unless `plan` is NULL. */
-static te_select_verdict select_operands(te_select_operands* found, PyObject* out,
-                                         PyObject** result, te_select_where_plan* plan) {
+te_select_verdict te_select_operands_into(te_select_operands* found, PyObject* out,
+                                          PyObject** result, te_select_where_plan* plan) {
   te_select_where_call call;
   te_select_view views[TE_SELECT_INPUTS];
   call.width = (int32_t)PyDataType_ELSIZE(found->type);
@@ -162,10 +161,25 @@ static PyObject* call_fallback(te_select_verdict reason, PyObject* const* args, 
   return result;
 }
 
+/* Makes arrays of the arguments, as numpy.where does: in their order, each once. Numbers of Python
+ * stay, because they yield to arrays. Returns -1, with the error of the conversion and nothing to
+ * release, if one fails. */
+static int as_arrays(PyObject* const* args, PyObject** arrays) {
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
+    arrays[i] = te_select_is_number(args[i])
+                    ? Py_NewRef(args[i])
+                    : PyArray_FromAny(args[i], NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
+    if (arrays[i]) continue;
+    while (i-- > 0) Py_DECREF(arrays[i]);
+    return -1;
+  }
+  return 0;
+}
+
 /* The call again, with arrays in the place of what NumPy makes arrays of. */
 static PyObject* call_with_arrays(PyObject* self, PyObject* const* args, PyObject* names) {
   PyObject* arrays[TE_SELECT_INPUTS + 1];
-  if (te_select_as_arrays(args, arrays)) return NULL;
+  if (as_arrays(args, arrays)) return NULL;
   if (names) arrays[TE_SELECT_INPUTS] = args[TE_SELECT_INPUTS];
   PyObject* result = where_call(self, arrays, TE_SELECT_INPUTS, names);
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) Py_DECREF(arrays[i]);
@@ -206,7 +220,7 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
     if (named && args[TE_SELECT_INPUTS] != Py_None) out = args[TE_SELECT_INPUTS];
     te_select_operands taken;
     found = te_select_take(args, NULL, &taken);
-    if (found == TE_SELECT_TAKEN) found = select_operands(&taken, out, &result, NULL);
+    if (found == TE_SELECT_TAKEN) found = te_select_operands_into(&taken, out, &result, NULL);
     te_select_release(&taken);
     if (found == TE_SELECT_TAKEN) return result;
     Py_CLEAR(result);
@@ -263,66 +277,6 @@ static PyObject* counts(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) 
   return reasons ? te_select_served(reasons) : NULL;
 }
 
-/* Arguments of functions for Python: cond, or a buffer of bits with the first one and their number;
- * then x, y, and out or None. */
-enum { WITH_COND = TE_SELECT_OPERANDS, WITH_BITS = WITH_COND + 2 };
-
-/* Selects, or only plans it unless `plan` is NULL. */
-static te_select_verdict select_for_python(PyObject* const* args, Py_ssize_t count,
-                                           te_select_operands* taken, PyObject** result,
-                                           te_select_where_plan* plan) {
-  Py_buffer buffer = {0};
-  te_select_bits bits = {0};
-  memset(taken, 0, sizeof(*taken));
-  if (count != WITH_COND && count != WITH_BITS) {
-    PyErr_SetString(PyExc_TypeError,
-                    "expected cond, or a buffer of bits, its first bit and their "
-                    "number; then x, y, and out or None");
-    return TE_SELECT_RAISED;
-  }
-  if (count == WITH_BITS) {
-    bits.first = PyLong_AsLongLong(args[1]);
-    bits.count = PyLong_AsLongLong(args[2]);
-    if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &buffer, PyBUF_SIMPLE))
-      return TE_SELECT_RAISED;
-    bits.data = buffer.buf;
-  }
-  te_select_verdict found = TE_SELECT_FALLBACK_SHAPE;
-  if (bits.first >= 0 && bits.count >= 0 && bits.count <= 8 * (int64_t)buffer.len - bits.first) {
-    PyObject* const* given = args + count - WITH_COND;
-    PyObject* out = given[TE_SELECT_OUT] == Py_None ? NULL : given[TE_SELECT_OUT];
-    found = te_select_take(given, count == WITH_BITS ? &bits : NULL, taken);
-    if (found == TE_SELECT_TAKEN) found = select_operands(taken, out, result, plan);
-  }
-  te_select_release(taken);
-  if (count == WITH_BITS) PyBuffer_Release(&buffer);
-  return found;
-}
-
-static PyObject* plan(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize_t count) {
-  PyObject* result = NULL;
-  te_select_where_plan made = {0};
-  te_select_operands taken;
-  te_select_verdict found = select_for_python(args, count, &taken, &result, &made);
-  Py_XDECREF(result);
-  if (found == TE_SELECT_RAISED) return NULL;
-  const int32_t* kinds = taken.sources.kinds;
-  return Py_BuildValue("siiii(iii)ii", te_select_reasons[found], made.kernel, made.threads,
-                       made.past_cache, made.by_tiles, kinds[TE_SELECT_COND], kinds[TE_SELECT_THEN],
-                       kinds[TE_SELECT_ELSE], made.block, made.by_team);
-}
-
-static PyObject* select_or_leave(PyObject* Py_UNUSED(self), PyObject* const* args,
-                                 Py_ssize_t count) {
-  PyObject* result = NULL;
-  te_select_operands taken;
-  te_select_verdict found = select_for_python(args, count, &taken, &result, NULL);
-  if (found == TE_SELECT_TAKEN) return result;
-  Py_XDECREF(result);
-  if (found == TE_SELECT_RAISED) return NULL;
-  Py_RETURN_NOTIMPLEMENTED;
-}
-
 static PyObject* cpu_has(PyObject* Py_UNUSED(self), PyObject* feature) {
   const char* name = PyUnicode_AsUTF8(feature);
   return name ? PyBool_FromLong(te_select_cpu_has(name)) : NULL;
@@ -335,10 +289,10 @@ static PyMethodDef methods[] = {
     {"install", install, METH_O,
      "Take a library of kernels, by its address; the first is given those of all others."},
     {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
-    {"plan", (PyCFunction)(void (*)(void))plan, METH_FASTCALL,
+    {"plan", (PyCFunction)(void (*)(void))te_select_plan, METH_FASTCALL,
      "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, "
      "tiles, the kinds that are converted, in blocks of so many elements; OpenMP's team."},
-    {"select", (PyCFunction)(void (*)(void))select_or_leave, METH_FASTCALL,
+    {"select", (PyCFunction)(void (*)(void))te_select_or_leave, METH_FASTCALL,
      "Select by cond, x, y and out; NotImplemented if kernels do not."},
     {"chain", (PyCFunction)(void (*)(void))te_select_chain, METH_FASTCALL,
      "Select by pairs of cond and choice, a default and out, all contiguous; false if not done."},

@@ -1,6 +1,7 @@
 /* What the files of the extension do for each other, beside calls by tvm-ffi. */
 #pragma once
 
+#include "arguments.h"
 #include "numpy_api.h"
 #include "where.h"
 
@@ -75,3 +76,15 @@ PyObject* te_select_empty(PyObject* module, PyObject* const* args, Py_ssize_t co
 /* Sets the strides of out as numpy.where would: compact, in the order that the inputs have in
  * common ("K"). `inputs` are the strides that they came with. */
 void te_select_keep_order(te_select_where_call* call, int64_t inputs[3][TE_SELECT_WHERE_RANK]);
+
+/* ---- extension.c and for_python.c: calls of operands that are taken */
+
+/* Selects into out or a new result; or only plans that, unless `plan` is NULL. */
+te_select_verdict te_select_operands_into(te_select_operands* found, PyObject* out,
+                                          PyObject** result, te_select_where_plan* plan);
+
+/* Functions of Python: of cond, x, y and out, what a call would do, as a tuple; and the call itself,
+ * NotImplemented if kernels do not do it. In the place of cond a buffer of bits may stand, with the
+ * first bit and their number. */
+PyObject* te_select_plan(PyObject* module, PyObject* const* args, Py_ssize_t count);
+PyObject* te_select_or_leave(PyObject* module, PyObject* const* args, Py_ssize_t count);

@@ -15,6 +15,7 @@ from te_select.runtime.call.cuda.driver import CudaError
 from te_select.runtime.call.device import ON_HOST, Device, Operand, Output, marked_written
 from te_select.runtime.call.kernel import Kernel
 from te_select.runtime.call.torch_state import STATE as torch_state
+from te_select.runtime.call.torch_state import torch_dtype
 
 _MOST_SCALARS = 64  # scalars kept as tensors; programs have few, and a loop over many must not grow
 
@@ -70,9 +71,7 @@ class CudaKernel(Kernel):
                 like = next(tensors, None)
                 if out is None and like is not None:
                     shape = self._static_shape or self._shape_of(*inputs)
-                    new = torch.empty(
-                        shape, dtype=operands.torch_dtype(self._element), device=like.device
-                    )
+                    new = torch.empty(shape, dtype=torch_dtype(self._element), device=like.device)
                     if self._try(*inputs, new):
                         return new
                 elif (
@@ -122,7 +121,7 @@ class CudaKernel(Kernel):
             element = self._element if k else operands.BOOL
             name = ("cond", "then", "else_")[k]
             bits = operands.describe(value, name, element, self._shapes[k], {}).value
-            dtype = operands.torch_dtype(element)
+            dtype = torch_dtype(element)
             tensor = torch.from_numpy(bits.reshape(1).view("u1").copy()).view(dtype).reshape(())
             if len(kept) >= _MOST_SCALARS:
                 kept.clear()
