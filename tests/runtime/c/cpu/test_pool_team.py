@@ -33,9 +33,17 @@ def built(tmp_path_factory):
 @pytest.fixture
 def run(built):
     pool, openmp = built
-    return lambda code, wish="1": c_half.run(
-        pool, SETUP, code, OPENMP=str(openmp), TE_SELECT_TEAM=wish
-    )
+
+    def in_turns(code, wish="1"):
+        """On busy cores a stand-in's thread may come too late, so a choice has three tries."""
+        for tries_left in (2, 1, 0):
+            try:
+                return c_half.run(pool, SETUP, code, OPENMP=str(openmp), TE_SELECT_TEAM=wish)
+            except AssertionError:
+                if not tries_left:
+                    raise
+
+    return in_turns
 
 
 def test_team_does_calls_that_helpers_came_late_to(run):

@@ -16,7 +16,7 @@ def pool(tmp_path):
 def test_caller_makes_at_most_four_system_calls_after_a_pause(pool, threads):
     pool.start(threads)
     made = sorted(pool.calls_after_pause(threads, threads - 1) for _ in range(20))
-    assert made[0] >= 0 and made[10] > 1
+    assert made[0] >= 0 and made[-1] > 0  # of helpers that sleep
     assert made[-2] <= 4  # a helper of the call before may have ended a wait once more
 
 
