@@ -21,9 +21,8 @@ SOURCES = (*NUMBERS, BITS)
 AS_IS = -1  # the C half's number of what is not converted
 # Those whose conversion may raise the flag of an invalid operation, of which NumPy warns.
 SIGNALLING = ("float32", "complex64")
-# Flags of a stage.
+# A flag of stages from float16.
 QUIET = 8  # a signalling NaN of float16 becomes a quiet one, as the running NumPy has it
-FIRST_BIT = 7  # the place of the first boolean in its byte
 
 
 @dataclass(frozen=True)

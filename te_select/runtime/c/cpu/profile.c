@@ -281,7 +281,7 @@ static void describe(te_select_machine* m) {
 
 void te_select_take_profile(te_select_machine* m) {
   /* A hypervisor may hide caches, or show those of another machine. */
-  if (m->l1 < 8 * KB || m->l1 > MB) m->l1 = 32 * KB;
+  if (m->l1 < 16 * KB || m->l1 > MB) m->l1 = 32 * KB;
   if (m->l2 < 64 * KB || m->l2 > 256 * MB) m->l2 = MB;
   if (m->l3 < MB || m->l3 > 2048 * MB) m->l3 = 32 * MB;
   if (m->threads_per_l3 < 1) m->threads_per_l3 = 1;

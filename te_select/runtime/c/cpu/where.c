@@ -106,7 +106,8 @@ static int is_without_gaps(const walk* w) {
 /* Cuts the block into pieces whose operands, converted, stay in the first-level cache. */
 static void cut_for_stages(walk* w, int64_t cache) {
   int64_t width = w->around.width, most = cache / bytes_per_element(w);
-  int64_t row = w->whole.m > 1 && !is_without_gaps(w) ? TE_SELECT_TILE_ROW_BYTES / width : most;
+  int64_t row = most;
+  if (w->whole.m > 1 && !is_without_gaps(w)) row = least(most, TE_SELECT_TILE_ROW_BYTES / width);
   w->piece = w->whole;
   if (w->whole.n > row) w->piece.n = row / LINE_BYTES * LINE_BYTES; /* whole lines of out */
   w->piece.m = least(w->whole.m, most / w->piece.n);
