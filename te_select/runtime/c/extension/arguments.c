@@ -227,10 +227,10 @@ static PyArray_Descr* of_arrays(PyArrayObject* x, PyArrayObject* y) {
 /* Whether a float32, or a part of a complex64, is a signalling NaN. */
 static int is_signalling(const char* item, int32_t kind) {
   enum { QUIET = 1 << 22, EXPONENT = 0x7f800000, FRACTION = 0x007fffff };
-  int parts = kind == TE_SELECT_KIND_COMPLEX64 ? 2 : kind == TE_SELECT_KIND_FLOAT16 + 1;
-  for (int i = 0; i < parts; ++i) {
+  size_t parts = kind == TE_SELECT_KIND_COMPLEX64 ? 2 : kind == TE_SELECT_KIND_FLOAT16 + 1;
+  for (size_t i = 0; i < parts; ++i) {
     uint32_t bits;
-    memcpy(&bits, item + 4 * i, sizeof(bits));
+    memcpy(&bits, item + sizeof(bits) * i, sizeof(bits));
     if ((bits & EXPONENT) == EXPONENT && (bits & FRACTION) && !(bits & QUIET)) return 1;
   }
   return 0;
