@@ -3,27 +3,40 @@
 
 #include "where.h"
 
-/* A protected function is exported, and calls from here do not pass the PLT. */
-__attribute__((visibility("protected"))) int te_select_broadcast(te_select_where_call* call,
-                                                                 int operand, int32_t ndim,
-                                                                 const int64_t* shape,
-                                                                 const int64_t* strides) {
-  int is_call = call->ndim <= TE_SELECT_WHERE_RANK && operand >= 0 && operand < TE_SELECT_OPERANDS;
-  if (!is_call || ndim < 0 || ndim > call->ndim) return 0;
+/* Sets the strides for the axes of a call of something with items of so many bytes. */
+static int spread(const te_select_where_call* call, int32_t ndim, const int64_t* shape,
+                  const int64_t* strides, int64_t item, int64_t* spread_strides) {
+  if (ndim < 0 || ndim > call->ndim) return 0;
   int32_t before = call->ndim - ndim;
-  int64_t compact = operand == TE_SELECT_COND ? 1 : call->width;
-  for (int32_t i = 0; i < before; ++i) call->strides[operand][i] = 0;
+  int64_t compact = item;
+  for (int32_t i = 0; i < before; ++i) spread_strides[i] = 0;
   for (int32_t i = ndim - 1; i >= 0; --i) {
     if (shape[i] == 1) {
-      call->strides[operand][before + i] = 0;
+      spread_strides[before + i] = 0;
     } else if (shape[i] == call->shape[before + i]) {
-      call->strides[operand][before + i] = strides ? strides[i] : compact;
+      spread_strides[before + i] = strides ? strides[i] : compact;
     } else {
       return 0;
     }
     compact = (int64_t)((uint64_t)compact * (uint64_t)shape[i]); /* of too many bytes it wraps */
   }
   return 1;
+}
+
+/* A protected function is exported, and calls from here do not pass the PLT. */
+__attribute__((visibility("protected"))) int te_select_broadcast(te_select_where_call* call,
+                                                                 int operand, int32_t ndim,
+                                                                 const int64_t* shape,
+                                                                 const int64_t* strides) {
+  int is_call = call->ndim <= TE_SELECT_WHERE_RANK && operand >= 0 && operand < TE_SELECT_OPERANDS;
+  if (!is_call) return 0;
+  int64_t item = operand == TE_SELECT_COND ? 1 : call->width;
+  return spread(call, ndim, shape, strides, item, call->strides[operand]);
+}
+
+int te_select_spread(const te_select_where_call* call, const te_select_view* view,
+                     int64_t strides[TE_SELECT_WHERE_RANK]) {
+  return spread(call, view->ndim, view->shape, view->strides, 0, strides);
 }
 
 int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[TE_SELECT_INPUTS]) {
@@ -58,73 +71,85 @@ int te_select_join_out(te_select_where_call* call, const te_select_view* out) {
   return 1;
 }
 
-/* The address of the first byte of an operand, and the address behind its last byte. */
-static void find_extent(const te_select_where_call* call, int operand, int64_t item,
-                        uintptr_t* first, uintptr_t* end) {
+/* Memory from a first byte to the one behind the last. */
+typedef struct { uintptr_t first, end; } extent;
+
+static extent extent_of(const te_select_where_call* call, const char* data, const int64_t* strides,
+                        int64_t item) {
   int64_t below = 0;
   int64_t above = item;
   for (int32_t i = 0; i < call->ndim; ++i) {
-    int64_t reach = call->strides[operand][i] * (call->shape[i] - 1);
+    int64_t reach = strides[i] * (call->shape[i] - 1);
     if (reach < 0) below += reach;
     else above += reach;
   }
-  *first = (uintptr_t)call->data[operand] + (uintptr_t)below;
-  *end = (uintptr_t)call->data[operand] + (uintptr_t)above;
+  return (extent){(uintptr_t)data + (uintptr_t)below, (uintptr_t)data + (uintptr_t)above};
 }
 
-static int is_converted(const te_select_where_sources* sources, int operand) {
-  return sources && sources->kinds[operand] != TE_SELECT_AS_IS;
+static int is_apart(extent one, extent other) {
+  return one.end <= other.first || other.end <= one.first;
 }
 
-static void find_extent_of_input(const te_select_where_call* call,
-                                 const te_select_where_sources* sources, int operand,
-                                 uintptr_t* first, uintptr_t* end) {
-  int32_t as_is = operand == TE_SELECT_COND ? 1 : call->width;
-  if (!is_converted(sources, operand)) {
-    find_extent(call, operand, as_is, first, end);
-    return;
+/* Whether items lie where their elements of out are written. */
+static int is_out(const te_select_where_call* call, const char* data, const int64_t* strides,
+                  int64_t item) {
+  int same = data == call->data[TE_SELECT_OUT] && item == call->width;
+  for (int32_t i = 0; i < call->ndim && same; ++i) {
+    same = call->shape[i] == 1 || strides[i] == call->strides[TE_SELECT_OUT][i];
   }
-  int32_t kind = sources->kinds[operand];
-  find_extent(call, operand, te_select_item_of_kind(kind), first, end);
+  return same;
+}
+
+static int condition_overlaps(const te_select_where_call* call,
+                              const te_select_where_condition* condition, extent out) {
+  for (int32_t i = 0; i < condition->leaf_count; ++i) {
+    const te_select_where_leaf* leaf = &condition->leaves[i];
+    int64_t item = te_select_item_of_kind(leaf->kind);
+    for (int k = 0; k < te_select_operands_of(leaf->relation); ++k) {
+      const te_select_where_compared* operand = &leaf->operands[k];
+      if (!is_apart(extent_of(call, operand->data, operand->strides, item), out) &&
+          !is_out(call, operand->data, operand->strides, item))
+        return 1;
+    }
+  }
+  return 0;
+}
+
+static int input_overlaps(const te_select_where_call* call, const te_select_where_sources* sources,
+                          int operand, extent out) {
+  const char* data = call->data[operand];
+  const int64_t* strides = call->strides[operand];
+  int32_t kind = sources ? sources->kinds[operand] : TE_SELECT_AS_IS;
+  int is_as_is = kind == TE_SELECT_AS_IS, is_cond = operand == TE_SELECT_COND;
+  int64_t item = !is_as_is ? te_select_item_of_kind(kind) : is_cond ? 1 : call->width;
+  extent own = extent_of(call, data, strides, item);
   if (kind == TE_SELECT_KIND_BITS) {
-    *first = (uintptr_t)sources->bits + *first / 8;
-    *end = (uintptr_t)sources->bits + (*end + 7) / 8;
+    own = (extent){(uintptr_t)sources->bits + own.first / 8,
+                   (uintptr_t)sources->bits + (own.end + 7) / 8};
+    return !is_apart(own, out);
   }
-}
-
-/* Whether an operand may be out itself: each of its items lies where its element is written. */
-static int is_as_wide(const te_select_where_call* call, const te_select_where_sources* sources,
-                      int operand) {
-  if (!is_converted(sources, operand)) return operand != TE_SELECT_COND;
-  int32_t kind = sources->kinds[operand];
-  return kind != TE_SELECT_KIND_BITS && te_select_item_of_kind(kind) == call->width;
+  return !is_apart(own, out) && ((is_cond && is_as_is) || !is_out(call, data, strides, item));
 }
 
 int te_select_where_overlaps(const te_select_where_call* call,
                              const te_select_where_sources* sources) {
-  uintptr_t first, end, from, to;
   uint64_t elements = 1;
-  const int64_t* out = call->strides[TE_SELECT_OUT];
+  const int64_t* strides = call->strides[TE_SELECT_OUT];
   for (int32_t i = 0; i < call->ndim; ++i) elements *= (uint64_t)call->shape[i];
   if (!elements) return 0;
-  find_extent(call, TE_SELECT_OUT, call->width, &first, &end);
-  for (int operand = 0; operand < TE_SELECT_OUT; ++operand) {
-    find_extent_of_input(call, sources, operand, &from, &to);
-    if (to <= first || end <= from) continue;
-    int same =
-        is_as_wide(call, sources, operand) && call->data[operand] == call->data[TE_SELECT_OUT];
-    for (int32_t i = 0; i < call->ndim && same; ++i) {
-      same = call->shape[i] == 1 || call->strides[operand][i] == out[i];
-    }
-    if (!same) return 1;
+  extent out = extent_of(call, call->data[TE_SELECT_OUT], strides, call->width);
+  const te_select_where_condition* condition = sources ? sources->condition : NULL;
+  if (condition && condition_overlaps(call, condition, out)) return 1;
+  for (int i = condition ? TE_SELECT_THEN : TE_SELECT_COND; i < TE_SELECT_OUT; ++i) {
+    if (input_overlaps(call, sources, i, out)) return 1;
   }
   /* Out overlaps itself unless a step of each axis leads past all axes with smaller steps. */
   for (int32_t i = 0; i < call->ndim; ++i) {
     if (call->shape[i] == 1) continue;
-    int64_t step = llabs(out[i]);
+    int64_t step = llabs(strides[i]);
     int64_t inside = call->width;
     for (int32_t k = 0; k < call->ndim; ++k) {
-      int64_t other = call->shape[k] == 1 ? 0 : llabs(out[k]);
+      int64_t other = call->shape[k] == 1 ? 0 : llabs(strides[k]);
       if (k != i && (other < step || (other == step && k > i))) {
         inside += other * (call->shape[k] - 1);
       }

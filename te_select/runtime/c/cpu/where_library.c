@@ -48,7 +48,7 @@ static int32_t call_staged(const te_select_where_call* call, const te_select_whe
   const te_select_findings* here = te_select_here();
   te_select_stage stages[TE_SELECT_INPUTS];
   if (here->refused) return TE_SELECT_WHERE_REFUSED;
-  if (!find_stages(sources, stages)) return TE_SELECT_WHERE_NO_KERNEL;
+  if (sources->condition || !find_stages(sources, stages)) return TE_SELECT_WHERE_NO_KERNEL;
   char elements[TE_SELECT_INPUTS][16], *memory[TE_SELECT_INPUTS] = {NULL};
   te_select_where_call made = *call;
   int32_t result = TE_SELECT_WHERE_DONE;
@@ -96,7 +96,7 @@ static void add_kernels(const te_select_where_library* other) {
       add_one(&all.runs[w][i], &other->kernels->runs[w][i]);
     }
   }
-  for (int k = 0; k <= TE_SELECT_KINDS && other->version == TE_SELECT_WHERE_VERSION; ++k) {
+  for (int k = 0; k <= TE_SELECT_KINDS && other->version >= TE_SELECT_WHERE_CONVERTS; ++k) {
     for (int i = 0; i < TE_SELECT_KINDS; ++i)
       add_one(&all_stages.of[k][i], &other->stages->of[k][i]);
   }

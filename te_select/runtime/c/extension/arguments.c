@@ -319,6 +319,7 @@ te_select_verdict te_select_take(PyObject* const* args, const te_select_bits* bi
   memset(found, 0, sizeof(*found));
   found->bits = bits;
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) found->sources.kinds[i] = TE_SELECT_AS_IS;
+  found->sources.condition = NULL;
   te_select_verdict taken = take_side(args[TE_SELECT_THEN], &found->in[TE_SELECT_THEN]);
   if (may_be_taken(taken))
     taken = worse_of(taken, take_side(args[TE_SELECT_ELSE], &found->in[TE_SELECT_ELSE]));
