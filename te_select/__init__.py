@@ -54,7 +54,7 @@ _LAZY = {
     "where": "te_select.numpy_where",
 }
 
-_ROOMS = frozenset({"numpy", "onnxruntime"})  # modules that are imported when they are used
+_ROOMS = frozenset({"ma", "numpy", "onnxruntime"})  # modules that are imported when they are used
 
 __all__ = [
     "ArgumentError",

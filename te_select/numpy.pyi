@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar, overload
 from numpy import intp
 from numpy.typing import ArrayLike, NDArray
 
+from te_select import ma as ma
 from te_select.numpy_where import Where
 
 _Array = TypeVar("_Array", bound=NDArray[Any])
