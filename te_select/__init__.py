@@ -22,7 +22,6 @@ from te_select.errors import (
     TuningError,
     broken_torch_explained,
     not_installed,
-    removed,
 )
 from te_select.operator.workload import Workload
 from te_select.version import __version__
@@ -87,8 +86,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import a public name that needs tvm-ffi or tvm, on first use."""
     if name not in _LAZY and name not in _ROOMS:
-        gone = removed(f"te_select.{name}")
-        raise AttributeError(gone or f"module 'te_select' has no attribute {name!r}")
+        raise AttributeError(f"module 'te_select' has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - kept off the import path
 
     variables.warn_of_unknown()

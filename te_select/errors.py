@@ -17,16 +17,6 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any, TypeVar
 
-_REMOVED = {
-    "te_select.jax": "call jax.numpy.where",
-    "te_select.onnx_reference": "run the model in ONNX Runtime, with te_select.onnxruntime",
-    "te-select tune --keep-trials": "every trial is kept",
-    "te-select torch": "call te_select_where_call_on of the library of te-select where build",
-    **{
-        f"te-select verify --{flag}": "tests/corpus of the repository runs corpus files"
-        for flag in ("corpus", "case", "target")
-    },
-}  # in 0.3
 _DISTRIBUTIONS = {"tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi"}  # that are named otherwise
 _Kind = TypeVar("_Kind", bound=Exception)
 _warned_of: set[str] = set()
@@ -158,11 +148,6 @@ def _how_to_install(module: str) -> str:
     if module == "te_select":
         return "install the wheel of te-select by its path, or a clone of it"
     return f"pip install {_DISTRIBUTIONS.get(module, module)}"
-
-
-def removed(name: str) -> str | None:
-    """What to use instead of a name, a verb or a flag that is gone; None for all others."""
-    return f"{name} was removed in 0.3: {_REMOVED[name]}" if name in _REMOVED else None
 
 
 def warn(text: str, once: str = "") -> None:

@@ -3,9 +3,6 @@
 import re
 import sys
 
-import pytest
-
-import te_select
 from te_select import errors
 from tests.support.documents import ROOT
 from tests.support.programs import ended
@@ -29,25 +26,6 @@ def test_warning_points_at_the_line_that_called_te_select(tmp_path):
     )
     assert first.startswith("4: RuntimeWarning: te_select cannot keep what it has built")
     assert "set TE_SELECT_CACHE_DIR to a folder" in first
-
-
-@pytest.mark.parametrize(
-    ("name", "instead"),
-    [
-        ("jax", "call jax.numpy.where"),
-        ("onnx_reference", "run the model in ONNX Runtime, with te_select.onnxruntime"),
-    ],
-)
-def test_a_removed_name_says_what_to_use_instead(name, instead):
-    with pytest.raises(AttributeError) as error:
-        getattr(te_select, name)
-    assert str(error.value) == f"te_select.{name} was removed in 0.3: {instead}"
-    assert name not in dir(te_select) and not hasattr(te_select, name)
-
-
-def test_a_removed_module_says_what_to_use_instead():
-    with pytest.raises(ImportError, match=r"te_select\.jax was removed in 0.3: call jax.numpy"):
-        __import__("te_select.jax")
 
 
 def test_warning_made_an_error_is_shown_and_the_call_goes_on(tmp_path):

@@ -41,7 +41,7 @@ def test_terminal_is_told_to_measure_a_reasoned_profile(origin, monkeypatch):
     import te_select.backends.cpu.compiled_profile as of_cpu
     from te_select.runtime.call.cpu.profile import ADVICE, Profile
 
-    found = Profile({}, origin, {}, "", "", False)
+    found = Profile({}, origin, {}, "", "", False, {})
     monkeypatch.setattr(of_cpu, "of_this_machine", lambda: found)
     monkeypatch.setattr(library, "_build_here", lambda _parts: b"image")
     monkeypatch.setattr(sys, "stderr", Terminal())

@@ -32,7 +32,6 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     given: WorkloadsFlags,
     output: Output,
     model: models.Model = None,
-    expand: models.Expand = False,
     target: flags.Target = "native",
     logs: flags.Logs = None,
     config: flags.Config = None,
@@ -61,9 +60,8 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     wanted: list[Workload] | list[ModelNode]
     if model is not None:
         flags.no_meaning("beside --model", **given.given)
-        wanted = nodes = models.read_nodes(model, expand=expand)
+        wanted = nodes = models.read_nodes(model)
     else:
-        flags.no_meaning("without --model", expand=expand)
         wanted = [workload for _, workload in gather(given)]
     start = time.perf_counter()
     with console.progress("compiling") as step:

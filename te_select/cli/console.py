@@ -27,7 +27,6 @@ from te_select.errors import (
     TargetError,
     broken_torch_explained,
     not_installed,
-    removed,
 )
 from te_select.operator.broadcast import printable
 
@@ -91,14 +90,6 @@ class Group(TyperGroup):
         except (Exception, KeyboardInterrupt) as error:
             code = _fail(error, as_json="--json" in words)
         sys.exit(code if isinstance(code, int) else 0)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the verb; say what to use instead of one, or of an option, that was removed."""
-        verb = f"{ctx.command_path} {args[0]}"
-        for given in (verb, *(f"{verb} {word.partition('=')[0]}" for word in args[1:])):
-            if gone := removed(given):
-                raise UsageError(gone)
-        return super().resolve_command(ctx, args)
 
 
 def show(document: Mapping[str, Any] | list[dict[str, Any]], as_json: bool) -> None:

@@ -67,9 +67,9 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         other = {"level": level, "config": config, "load": load, "sbom": sbom, "library": path}
         other |= {"tuning_logs": logs, "source": source, "kernel": kernel, "target": target}
         flags.no_meaning("beside --model", **other, **given.given)
-        _show_model(of_model.model, of_model.size, of_model.expand, as_json)
+        _show_model(of_model.model, of_model.size, as_json)
         return
-    flags.no_meaning("without --model", size=of_model.size, expand=of_model.expand)
+    flags.no_meaning("without --model", size=of_model.size)
     if path is not None:
         other = {"target": target, "config": config, "tuning_logs": logs}
         flags.no_meaning("beside a library", **other, **given.given)
@@ -102,8 +102,8 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     raise typer.Exit(console.FAILED if path and "files_written" not in document else 0)
 
 
-def _show_model(path: Path, size: list[str] | None, expand: bool, as_json: bool) -> None:
-    nodes = models.read_nodes(path, expand=expand)
+def _show_model(path: Path, size: list[str] | None, as_json: bool) -> None:
+    nodes = models.read_nodes(path)
     ranges = models.parse_sizes(size, {name for node in nodes for name in node.dims})
     if wide := [name for name, (least, most) in ranges.items() if least < most]:
         raise console.UsageError(f"--size {wide[0]} is a range; expected one size")

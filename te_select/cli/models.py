@@ -32,7 +32,6 @@ def _formats() -> str:
 
 
 Model = Annotated[Path | None, typer.Option(exists=True, help=_formats())]
-Expand = Annotated[bool, typer.Option("--expand", help="Look into functions of ONNX, too.")]
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,9 @@ class ModelFlags:
         list[str] | None,
         typer.Option(help="Of a named dim: batch=8 (tune takes batch=1:64, too); repeatable."),
     ] = None
-    expand: Expand = False
 
 
-def read_nodes(path: Path, *, expand: bool = False) -> list[ModelNode]:
+def read_nodes(path: Path) -> list[ModelNode]:
     """Read the nodes of a model.
 
     Raises
@@ -56,7 +54,7 @@ def read_nodes(path: Path, *, expand: bool = False) -> list[ModelNode]:
     ModelError
         If it cannot be read, or has no Where and no Select.
     """
-    nodes = te_select.read_model(path, expand=expand)
+    nodes = te_select.read_model(path)
     if not nodes:
         raise ModelError(f"{path} holds no Where and no Select")
     return nodes

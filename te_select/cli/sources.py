@@ -92,8 +92,6 @@ def entries_of(
         raise UsageError(
             f"more than one of workload flags, --suite or --only, {last} is given; expected one"
         )
-    if model.model is None:
-        no_meaning("without --model", expand=model.expand)
     if of_suite or (of_bench and not flags.given and model.model is None):
         no_meaning("beside a suite", size=model.size)
         return suite.entries()
@@ -102,7 +100,7 @@ def entries_of(
     if where is not None:
         return [Entry(where, _typical(where), "given", of_where=True)]
     if model.model is not None:
-        nodes = models.read_nodes(model.model, expand=model.expand)
+        nodes = models.read_nodes(model.model)
         compiled = {node.workload: node.place for node in reversed(nodes) if node.workload}
         listed = [(place, workload) for workload, place in reversed(compiled.items())]
         dims = {name for node in nodes for name in node.dims}

@@ -24,7 +24,7 @@ _BLOCK = 1 << 20  # bytes of a file that are read at once for its digest
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[ModelNode]:
+def read_model(path: str | os.PathLike[str]) -> list[ModelNode]:
     """Find every Where or Select of a model file.
 
     Parameters
@@ -32,9 +32,6 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
     path
         A file of one of the formats in `te_select.frontends.formats`, such as ``model.onnx``. One
         with another ending is recognized by its first bytes.
-    expand
-        Whether to list the Where nodes in the bodies of operators that ONNX defines as functions,
-        such as Shrink. Other formats have no such operators.
 
     Returns
     -------
@@ -59,7 +56,7 @@ def read_model(path: str | os.PathLike[str], *, expand: bool = False) -> list[Mo
             if os.fstat(file.fileno()).st_size > found.largest:
                 raise ModelError(f"the file is larger than {found.largest >> 20} MiB")
             model = ModelFile(printable(path.name), _digest(file))
-            return [replace(node, model=model) for node in found.read(file, expand=expand)]
+            return [replace(node, model=model) for node in found.read(file)]
     except caught(OSError) as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     except caught(MemoryError) as error:

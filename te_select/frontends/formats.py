@@ -38,7 +38,7 @@ class Format:
     largest: int
     begins: tuple[bytes, ...] = ()
 
-    def read(self, file: BinaryIO, *, expand: bool) -> list[ModelNode]:
+    def read(self, file: BinaryIO) -> list[ModelNode]:
         """Read an opened file of the format; the rest is as for `te_select.read_model`."""
         try:
             reader = pkgutil.resolve_name(self.reader)
@@ -46,7 +46,7 @@ class Format:
             raise ToolchainError(
                 f"{self.title} is read with {error.name}; pip install {error.name}"
             ) from error
-        nodes: list[ModelNode] = reader(file, expand=expand)
+        nodes: list[ModelNode] = reader(file)
         return nodes
 
 

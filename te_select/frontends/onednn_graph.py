@@ -36,7 +36,7 @@ class _Operation:
     outputs: tuple[_Stated, ...] = ()
 
 
-def read_onednn(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
+def read_onednn(file: BinaryIO) -> list[ModelNode]:
     """Read every Select of a oneDNN Graph JSON file.
 
     Parameters
@@ -44,9 +44,6 @@ def read_onednn(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
     file
         The file, opened: what ``ONEDNN_GRAPH_DUMP=graph`` writes, or an input of benchdnn's graph
         driver.
-
-    expand
-        Has no meaning for this format.
 
     Returns
     -------

@@ -18,21 +18,18 @@ from te_select.frontends.tensors import Tensor, join
 from te_select.operator.node import ModelNode
 
 
-def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
+def read_onnx(file: BinaryIO) -> list[ModelNode]:
     """Read every Where of an ONNX file.
 
     Parameters
     ----------
     file
         The file, opened. Data that lies beside it is not read.
-    expand
-        Whether to list the Where nodes in the bodies of operators that ONNX defines as functions,
-        too.
 
     Returns
     -------
     list of ModelNode
-        In the order of the file, then those of local functions, then those inside of operators.
+        In the order of the file, then those of local functions.
 
     Raises
     ------
@@ -54,12 +51,9 @@ def read_onnx(file: BinaryIO, *, expand: bool) -> list[ModelNode]:
         )
     found = sites(model)
     flat = Flat(model)
-    if not found and not expand:
+    if not found:
         return []
     tensors = inferred(flat.model, flat.names)
-    while expand and (inside := flat.expand(tensors)):
-        found += inside
-        tensors = inferred(flat.model, flat.names)
     return [_node(site, flat, tensors) for site in found]
 
 

@@ -39,16 +39,13 @@ _READS_SHAPES = (  # for each input: the operators that take a shape, or a part 
 )
 
 
-def read_openvino(file: BinaryIO, *, expand: bool = False) -> list[ModelNode]:
+def read_openvino(file: BinaryIO) -> list[ModelNode]:
     """Read every Select of an OpenVINO IR file.
 
     Parameters
     ----------
     file
         The ``.xml``. The ``.bin`` beside it is not read.
-
-    expand
-        Has no meaning for this format.
 
     Returns
     -------

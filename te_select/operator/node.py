@@ -28,8 +28,8 @@ class ModelNode:
         Its name in the file. It may be empty, and other nodes may have the same name.
     place
         Where it is; unique in the file. ONNX: ``graph#56``, ``graph/3:If.then_branch#0``,
-        ``function:domain::name#4``, and with ``expand`` ``graph/12:Shrink#3``. The last number is
-        the index in that graph's list of nodes. OpenVINO: ``net#<layer id>``,
+        ``function:domain::name#4``. The last number is the index in that graph's list of nodes.
+        OpenVINO: ``net#<layer id>``,
         ``net/<layer id>:<type>.<body>#<layer id>``. oneDNN Graph: ``graph#<index>``.
     op
         The operator: ``Where-9``, ``Where-16``, ``Select-1`` (OpenVINO), ``Select`` (oneDNN).

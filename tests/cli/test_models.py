@@ -169,12 +169,6 @@ def test_sizes_for_some_dims_of_a_workload_only_are_refused(onnx_file, tmp_path)
     assert "have no size; expected, for example, --size batch=8" in result.stderr
 
 
-def test_expand_looks_into_operators(onnx_file):
-    path = onnx_file("Shrink", "x", [("x", "float32", [4])], opsets={"": 18})
-    assert run("inspect", "--model", path).exit_code == 1
-    assert "graph/0:Shrink#12" in run("inspect", "--model", path, "--expand").stdout
-
-
 @pytest.mark.slow
 def test_bench_and_tune_take_a_model(graph, tmp_path):
     result = run("bench", "--model", graph)
@@ -194,7 +188,6 @@ def test_bench_and_tune_take_a_model(graph, tmp_path):
     ("words", "said"),
     [
         ("compile --model M --cond 4 -o x.so", "--cond has no meaning beside --model"),
-        ("compile --expand --cond 4 -o x.so", "no meaning without --model"),
         ("inspect --model M --size batch", "expected, for example, batch=8"),
         ("tune --model M --size t21_0=2 --size t21_0=3", "t21_0 is given twice"),
         ("compile --model none.onnx -o a.so", "'none.onnx' does not exist"),

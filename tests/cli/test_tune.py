@@ -130,7 +130,7 @@ def test_ranges_of_sizes_are_those_of_the_names(tmp_path, fake):
 
 OF_WORKLOADS = {
     *("--cond", "--then", "--else", "--dtype", "--op", "--auto-broadcast", "--axis", "--workloads"),
-    *("--suite", "--only", "--library", "--model", "--size", "--expand", "--where", "--captured"),
+    *("--suite", "--only", "--library", "--model", "--size", "--where", "--captured"),
     *("--again", "--all", "--minutes", "--plot", "--profile"),
 }
 """Flags for which the command of a record has ``--workload``, or nothing: it is of one workload."""

@@ -71,7 +71,6 @@ STATED = [1, "Whereoutput_dim_0"]
 UNHEARD = {"opsets": {"": 17, "far.away": 1}}
 UNHEARD |= {key: [tensor("z", "float32", ["batch", 4])] for key in ("value_info", "outputs")}
 OF_Z = node("Where", ["c", "z", "y"], ["out"])
-SHRINK = [node("Shrink", ["x"], ["out"], lambd=0.5)]
 COMPILED, DISPATCHED, FOLDED = ({"status": each} for each in ("compiled", "dispatched", "folded"))
 OPEN = {"cond_shape": ("c_0", "c_1"), "dims": {f"c_{k}": f"dim {k} of input 'c'" for k in (0, 1)}}
 OF_INTS = [tensor("c", "bool", [3]), *(tensor(name, "int64", [3]) for name in "xyz")]
@@ -167,7 +166,8 @@ READ = {
     "dim_param that is two sizes": ([WHERE], like(["n"], ["n"]),
         {"initializer": [of(np.zeros(3, "f4"), "x")], "ir_version": 3},
         DISPATCHED | {"then_shape": (3,)}),
-    "operator that is a function": (SHRINK, [X], {"opsets": {"": 18}}),
+    "operator that is a function": (
+        [node("Shrink", ["x"], ["out"], lambd=0.5)], [X], {"opsets": {"": 18}}),
 }  # fmt: skip
 
 
@@ -192,12 +192,6 @@ def test_names_that_are_no_identifiers_or_clash_are_told_apart(tmp_path):
     assert found.workload is not None
     assert sorted(found.dims.values()) == ["a b", "a.b", "a_b"]
     assert len(set(found.out_shape)) == 3
-
-
-def test_operators_that_are_functions_are_listed_on_request(tmp_path):
-    inner = read(model(SHRINK, [X], opsets={"": 18}), tmp_path, expand=True)
-    assert [n.place for n in inner] == ["graph/0:Shrink#11", "graph/0:Shrink#12"]
-    assert {n.out_shape for n in inner} == {("batch", 4)}
 
 
 def test_missing_package_is_named_with_what_brings_it(tmp_path, monkeypatch):

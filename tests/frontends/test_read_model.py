@@ -105,7 +105,7 @@ def test_file_that_is_too_large_is_refused_unread(tmp_path, name, most):
 
 
 def test_file_larger_than_the_memory_is_an_error_of_the_model(tmp_path, monkeypatch):
-    def out_of_memory(file, *, expand):
+    def out_of_memory(file):
         raise MemoryError
 
     monkeypatch.setattr(onednn_graph, "read_onednn", out_of_memory)

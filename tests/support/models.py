@@ -37,11 +37,11 @@ def model(nodes, inputs, **parts):
     return helper.make_model(graph, opset_imports=imports, **of_model)
 
 
-def read(proto, folder, *, expand=False):
+def read(proto, folder):
     """Write a model and read its nodes."""
     path = folder / "model.onnx"
     path.write_bytes(proto.SerializeToString())
-    return read_model(path, expand=expand)
+    return read_model(path)
 
 
 IS_CORPUS_HERE = "TE_SELECT_MODELS" in os.environ

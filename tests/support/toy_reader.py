@@ -8,11 +8,11 @@ from te_select.operator.workload import Workload
 TOY = Format(".toy", "a toy (.toy)", f"{__name__}:read_toy", 64, (b"toy",))
 
 
-def read_toy(file, *, expand=False):
-    """Read the lengths; with ``expand``, each of them twice."""
+def read_toy(file):
+    """Read the lengths."""
     lines = file.read().decode().split()[1:]
     try:
-        made = [Workload((int(n),), (int(n),), ()) for n in lines * (1 + expand)]
+        made = [Workload((int(n),), (int(n),), ()) for n in lines]
     except ValueError as error:
         raise ModelError(f"the file is no toy: {error}") from error
     return [

@@ -1,11 +1,8 @@
 """Other systems that select on CUDA devices, each used in the fastest way its users would."""
 
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from te_select.bench.cuda.device_sets import DeviceSet, as_bytes, result, strides, torch_tensors
 from te_select.bench.peers import jit, libraries
@@ -22,8 +19,6 @@ class CudaPeer(Peer):
     """A peer whose calls only enqueue work, by default on the default stream."""
 
     on_device = True
-    # Waits for a call's result, if its work is on other streams.
-    wait: Callable[[Any], object] | None = None
     # Whether a call can be captured: on torch's current stream, and without an allocation.
     graphs: bool = False
 
@@ -93,54 +88,4 @@ class Triton(CudaPeer):
         return [bind(operands) for operands in sets]
 
 
-class CuPy(CudaPeer):
-    """``cupy.where``, which allocates its output from CuPy's pool."""
-
-    name = "cupy"
-    modules = ("cupy",)
-    install = "cupy-cuda13x"
-
-    def _blind(self) -> str | None:
-        return None if load("cupy").cuda.is_available() else "CuPy sees no CUDA device"
-
-    def prepare(self, workload: Workload, sets: Sequence[DeviceSet]) -> list[Call]:
-        """Bind the operands as arrays over the same memory."""
-        cupy = load("cupy")
-        dtype = sets[0].host.out.dtype
-        if dtype.isbuiltin != 1:
-            raise UnsupportedError(f"has no {dtype}")
-
-        def bind(operands: DeviceSet) -> Call:
-            kinds = np.dtype(bool), dtype
-            cond, then, else_, _ = operands.bound(cupy.from_dlpack, *kinds)
-            return lambda: cupy.where(cond, then, else_)
-
-        return [bind(operands) for operands in sets]
-
-    def result(self, value: Any, operands: Any) -> Array:
-        """The array that was allocated."""
-        return np.asarray(load("cupy").asnumpy(value))
-
-
-class Jax(jit.Jax, CudaPeer):
-    """``jax.numpy.where`` under ``jax.jit``; XLA allocates the output and has its own streams."""
-
-    install = "jax[cuda13]"
-    platform = "gpu"
-
-    @staticmethod
-    def wait(value: Any) -> object:
-        """Wait for the last result; work of one device is done in order."""
-        return value.block_until_ready()
-
-    def _blind(self) -> str | None:
-        # Otherwise JAX takes three quarters of the device's memory for itself.
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-        try:
-            load("jax").devices("gpu")
-        except RuntimeError as error:
-            return f"JAX sees no CUDA device: {str(error).splitlines()[0]}"
-        return None
-
-
-PEERS: tuple[type[Peer], ...] = (Torch, TorchCompile, Triton, CuPy, Jax)
+PEERS: tuple[type[Peer], ...] = (Torch, TorchCompile, Triton)

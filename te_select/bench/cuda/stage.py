@@ -15,7 +15,7 @@ from te_select.runtime.call.cuda import driver
 from te_select.timing.cuda import clocks, roof
 from te_select.timing.inputs import Operands
 from te_select.timing.roof import Probe
-from te_select.timing.rounds import Timing, timed
+from te_select.timing.rounds import Timing
 from te_select.verify.reference import Array
 
 
@@ -83,10 +83,7 @@ class CudaStage(Stage):
         return difference(result(value, operands), operands.host)
 
     def contestant(self, call: Call, peer: Peer | None = None) -> Any:
-        """Replays of a graph; a peer may ask for a queue, or for the CPU's clock."""
-        wait = getattr(peer, "wait", None)
-        if wait is not None:
-            return _clocked(call, wait)
+        """Replays of a graph, or the queue for a peer that no graph captures."""
         by_graph = peer is None or getattr(peer, "graphs", False)
         return clocks.replayed(call) if by_graph else clocks.queue(call)
 
@@ -108,18 +105,3 @@ class CudaStage(Stage):
         return tuple(
             name for name, each in contestants.items() if not isinstance(each, clocks.Graph)
         )
-
-
-def _clocked(call: Call, wait: Callable[[Any], object]) -> clocks.Repeated:
-    """Time calls by the CPU's clock, until ``wait`` has the last one's result."""
-
-    def work(count: int) -> None:
-        for _ in range(count):
-            value = call()
-        wait(value)
-
-    def seconds(repeats: int) -> float:
-        work(clocks.WARM_UP_CALLS)
-        return timed(lambda: work(repeats)) / repeats
-
-    return clocks.Repeated(seconds)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, with_plugins
 from te_select.bench.peers.graphs import OnnxRuntime, OpenVino
 from te_select.bench.peers.jit import Jax, TorchCompile
-from te_select.bench.peers.kernels import Halide, Iree
-from te_select.bench.peers.libraries import NumExpr, NumPy, NumPyCopyTo, Torch
+from te_select.bench.peers.kernels import Halide
+from te_select.bench.peers.libraries import NumPy, NumPyCopyTo, Torch
 from te_select.bench.peers.metaschedule import MetaSchedule, TopiWhere
 
 __all__ = [
@@ -22,13 +22,11 @@ __all__ = [
 PEERS: tuple[type[Peer], ...] = (
     NumPy,
     NumPyCopyTo,
-    NumExpr,
     Torch,
     TorchCompile,
     Jax,
     OnnxRuntime,
     OpenVino,
-    Iree,
     Halide,
     TopiWhere,
     MetaSchedule,

@@ -46,12 +46,11 @@ class Jax(Peer):
     name = "jax"
     modules = ("jax",)
     install = "jax"
-    platform = "cpu"
 
     def prepare(self, workload: Workload, sets: Sequence[Any]) -> list[Call]:
-        """Compile, and give the operands to JAX; on a CPU it takes them without a copy."""
+        """Compile, and give the operands to JAX, which takes them without a copy."""
         jax = load("jax")
-        device = jax.devices(self.platform)[0]
+        device = jax.devices("cpu")[0]
         where = jax.jit(jax.numpy.where)
         wide = workload.element.width >= LARGEST_INTEGER
         # Without x64 such elements would silently become half as wide. It is switched on only
@@ -60,18 +59,12 @@ class Jax(Peer):
         home = jax if hasattr(jax, "enable_x64") else load("jax.experimental")
         with home.enable_x64(True) if wide else contextlib.nullcontext():
             moved = [
-                [
-                    jax.device_put(array, device)
-                    for array in getattr(operands, "host", operands).aligned()
-                ]
-                for operands in sets
+                [jax.device_put(array, device) for array in operands.aligned()] for operands in sets
             ]
             if wide:
                 where = where.lower(*moved[0]).compile()
 
         def bind(arrays: list[Any]) -> Call:
-            if self.on_device:
-                return lambda: where(*arrays)
             return lambda: where(*arrays).block_until_ready()
 
         return [bind(arrays) for arrays in moved]

@@ -1,7 +1,7 @@
-"""Peers that get loops instead of an operator: Halide and IREE.
+"""The peer that gets loops instead of an operator: Halide.
 
-Both get the merged loops, as somebody who wants speed would write them. Elements are plain words,
-because neither has all of the element types.
+It gets the merged loops, as somebody who wants speed would write them. Elements are plain words,
+because it lacks some of the element types.
 """
 
 import math
@@ -109,67 +109,3 @@ def _pipeline(hl: Any, pattern: AccessPattern) -> Any:
         select.vectorize(inner, lanes, hl.TailStrategy.GuardWithIf)
     target = hl.get_jit_target_from_environment()
     return select.compile_to_callable(arguments, target)
-
-
-class Iree(Peer):
-    """A linalg.generic compiled by IREE; the runtime allocates the output."""
-
-    name = "iree"
-    modules = ("iree.compiler", "iree.runtime")
-    install = "iree-base-compiler iree-base-runtime"
-
-    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
-        """Compile for this CPU, and copy the operands to the runtime's buffers."""
-        pattern, _ = _merged(sets[0])
-        if not pattern.loops:
-            raise UnsupportedError("the program has no loop")
-        compiled = load("iree.compiler").compile_str(
-            _mlir(pattern),
-            target_backends=["llvm-cpu"],
-            extra_args=["--iree-llvmcpu-target-cpu=host"],
-        )
-        runtime = load("iree.runtime")
-        config = runtime.Config("local-task")
-        module = runtime.load_vm_module(
-            runtime.VmModule.copy_buffer(config.vm_instance, compiled), config
-        )
-
-        def bind(arrays: tuple[Array, ...]) -> Call:
-            moved = [runtime.asdevicearray(config.device, array) for array in arrays[:3]]
-            return lambda: module.select(*moved)
-
-        return [bind(_merged(operands)[1]) for operands in sets]
-
-    def result(self, value: Any, operands: Operands) -> Array:
-        """The array that was allocated, in the element type of the workload."""
-        out = operands.out
-        # `to_host` maps memory that is freed together with the value.
-        return np.array(value.to_host()).reshape(-1).view(out.dtype).reshape(out.shape)
-
-
-def _mlir(pattern: AccessPattern) -> str:
-    """The loops as MLIR; cond is bytes, because IREE's own booleans are bytes too."""
-    word = f"i{8 * pattern.width}"
-    loops = [f"d{k}" for k in range(len(pattern.loops))]
-    maps, types = [], []
-    for letter, element in (("c", "i8"), ("t", word), ("e", word), ("o", word)):
-        moving = [k for k, loop in enumerate(pattern.loops) if letter in loop.movers + "o"]
-        maps.append(f"affine_map<({', '.join(loops)}) -> ({', '.join(loops[k] for k in moving)})>")
-        shape = "".join(f"{pattern.loops[k].bound({})}x" for k in moving)
-        types.append(f"tensor<{shape}{element}>")
-    cond, then, else_, out = types
-    kinds = ", ".join('"parallel"' for _ in loops)
-    return f"""
-func.func @select(%c: {cond}, %t: {then}, %e: {else_}) -> {out} {{
-  %empty = tensor.empty() : {out}
-  %out = linalg.generic {{indexing_maps = [{", ".join(maps)}], iterator_types = [{kinds}]}}
-      ins(%c, %t, %e : {cond}, {then}, {else_}) outs(%empty : {out}) {{
-    ^bb0(%ci: i8, %ti: {word}, %ei: {word}, %old: {word}):
-      %zero = arith.constant 0 : i8
-      %true = arith.cmpi ne, %ci, %zero : i8
-      %chosen = arith.select %true, %ti, %ei : {word}
-      linalg.yield %chosen : {word}
-  }} -> {out}
-  return %out : {out}
-}}
-"""

@@ -1,4 +1,4 @@
-"""Peers that are called without compiling: NumPy, numexpr and torch."""
+"""Peers that are called without compiling: NumPy and torch."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -39,28 +39,6 @@ class NumPyCopyTo(Peer):
             np.copyto(out, then, where=cond)
 
         return [_bind(copy, *operands.aligned(), operands.out) for operands in sets]
-
-
-class NumExpr(Peer):
-    """``numexpr.evaluate`` into an output that is reused."""
-
-    name = "numexpr"
-    modules = ("numexpr",)
-    install = "numexpr"
-
-    def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
-        """Bind the operands; the expression is compiled by the first call, and cached."""
-        numexpr = load("numexpr")
-        numexpr.set_num_threads(threads())
-
-        def evaluate(arrays: dict[str, Array], out: Array) -> None:
-            # The check of the text costs 10 us a call, and only untrusted expressions need it.
-            numexpr.evaluate("where(c, t, e)", arrays, out=out, sanitize=False)
-
-        return [
-            _bind(evaluate, dict(zip("cte", operands.aligned(), strict=True)), operands.out)
-            for operands in sets
-        ]
 
 
 class Torch(Peer):

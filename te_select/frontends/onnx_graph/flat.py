@@ -7,7 +7,7 @@ knows no operator, or infers it wrongly, are left out, so nothing is known of th
 
 import re
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
@@ -29,13 +29,11 @@ from te_select.frontends.onnx_graph.nodes import (
     is_default,
     opset_of,
     reads,
+    schema_of,
     text,
     with_given,
 )
-from te_select.frontends.onnx_graph.schema import default_attributes, function_body, schema_of
-from te_select.frontends.onnx_graph.sites import function_path, of_function
-from te_select.frontends.status import Site
-from te_select.frontends.tensors import Tensor
+from te_select.frontends.onnx_graph.sites import function_path
 
 _IR_WITH_CONSTANTS = 4  # before it, every initializer was listed as an input too
 _IR = 8  # of the copy
@@ -109,7 +107,6 @@ class Flat:
         self.constant: set[str] = set()
         self.surely_run: set[str] = set()
         self._calls: dict[str, list[Sequence[str]]] = {}
-        self._operators: list[tuple[NodeProto, int, Sequence[str], _Scope]] = []
         self._functions = {(f.domain, f.name, f.overload): f for f in file.functions}
         self._inside: list[str] = []
         self._count = 0
@@ -133,27 +130,6 @@ class Flat:
         """
         unsure = self._gave_up and not place.startswith("graph#")
         return [] if unsure else self._calls.get(place, [])
-
-    def expand(self, tensors: Mapping[str, Tensor]) -> list[Site]:
-        """Add the bodies of operators that ONNX defines as functions, and find each Where in them.
-
-        Parameters
-        ----------
-        tensors
-            What is known of the tensors of the copy.
-        """
-        waiting, self._operators = self._operators, []
-        found: dict[str, list[Site]] = {}
-        for node, index, inputs, outer in waiting:
-            operands = [tensors.get(name, Tensor()) for name in inputs]
-            schema = schema_of(node, self.opset)
-            path = f"{outer.path}/{index}:{node.op_type}"
-            function = function_body(node, schema, self.opset, operands)
-            if function is not None:
-                found[path] = of_function(function, path)
-                given = [*default_attributes(schema), *node.attribute]
-                self._inline(function, replace(outer, path=path), given, inputs)
-        return [site for sites in found.values() for site in sites]
 
     def _declare(self, inputs: Iterable[ValueInfoProto], scope: _Scope) -> dict[str, str]:
         """Take the inputs of the main graph; the names of their sizes, from which others follow."""
@@ -226,7 +202,6 @@ class Flat:
             copy = scope.graph.node.add(op_type=node.op_type, input=inputs)
             copy.attribute.extend(each for each in node.attribute if not each.HasField("g"))
             self._steps -= copy.ByteSize() >> 12
-            self._operators.append((node, index, inputs, scope))
             constant &= node.op_type not in _RANDOM
         for name, body in [] if self._gave_up else bodies(node):
             path = f"{scope.path}/{index}:{node.op_type}.{name}"
@@ -257,27 +232,17 @@ class Flat:
         if path in self._inside:
             raise ModelError(f"{path} calls itself, through {' -> '.join(self._inside)}")
         self._inside.append(path)
-        scope = replace(outer, path=path, opset=opset_of(function.opset_import))
-        given = [*function.attribute_proto, *node.attribute]
-        names = self._inline(function, scope, given, inputs)
+        names = dict(zip_longest(function.input, inputs[: len(function.input)], fillvalue=""))
+        scope = replace(outer, path=path, names=ChainMap(names))
+        scope.opset = opset_of(function.opset_import)
+        scope.given = {each.name: each for each in (*function.attribute_proto, *node.attribute)}
+        scope.depth += 1
+        self._nodes(function.node, scope)
         self._inside.pop()
         for name, inner in zip_longest(node.output, function.output):
             if name:
-                outer.names[name] = names(inner, path) if inner else self._define(name, outer)
-
-    def _inline(
-        self,
-        function: FunctionProto,
-        outer: _Scope,
-        given: Iterable[AttributeProto],
-        inputs: Sequence[str],
-    ) -> Callable[[str, str], str]:
-        """Copy the nodes of a function; how names in it are looked up."""
-        names = dict(zip_longest(function.input, inputs[: len(function.input)], fillvalue=""))
-        scope = replace(outer, names=ChainMap(names), given={each.name: each for each in given})
-        scope.depth += 1
-        self._nodes(function.node, scope)
-        return scope.look_up
+                made = scope.look_up(inner, path) if inner else self._define(name, outer)
+                outer.names[name] = made
 
 
 def _in_order(nodes: Sequence[NodeProto], path: str) -> Sequence[int]:

@@ -1,9 +1,12 @@
 """Nodes of ONNX graphs: their attributes and bodies, and the element types of ONNX by name."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
 
-from onnx import AttributeProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto
+from onnx import AttributeProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto, defs
 
+from te_select.errors import caught
 from te_select.operator.systems import TYPE_NAMES
 
 DTYPES: dict[int, str] = {
@@ -44,6 +47,19 @@ def is_default(domain: str) -> bool:
 def opset_of(imports: Iterable[OperatorSetIdProto]) -> int:
     """Version of ONNX's own operators; 0 if they are not imported."""
     return next((each.version for each in reversed(list(imports)) if is_default(each.domain)), 0)
+
+
+def schema_of(node: NodeProto, opset: int) -> Any:
+    """The ``onnx.defs.OpSchema`` of one of ONNX's own operators; None if it is none of them."""
+    return _schema(text(node.op_type), opset) if is_default(node.domain) else None
+
+
+@lru_cache(maxsize=1024)
+def _schema(op_type: str, opset: int) -> Any:
+    try:
+        return defs.get_schema(op_type, opset)
+    except caught(Exception):  # onnx has its own kinds of errors for unknown operators
+        return None
 
 
 def with_given(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:

@@ -90,12 +90,12 @@ def sites(model: ModelProto) -> list[Site]:
     """
     search = _Search(opset_of(model.opset_import))
     search.graph(model.graph, "graph", ChainMap(), "graph input")
-    inside = (of_function(function, function_path(function)) for function in model.functions)
-    return [*search.sites(), *chain.from_iterable(inside)]
+    return [*search.sites(), *chain.from_iterable(map(_of_function, model.functions))]
 
 
-def of_function(function: FunctionProto, path: str) -> list[Site]:
-    """Find every Where of a function that stands at ``path``."""
+def _of_function(function: FunctionProto) -> list[Site]:
+    """Find every Where of a local function."""
+    path = function_path(function)
     search = _Search(opset_of(function.opset_import))
     names = _Names()
     for name in function.input:

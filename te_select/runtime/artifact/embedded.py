@@ -127,5 +127,5 @@ def _place(image: bytes, place: str) -> tuple[int, int]:
         size = int.from_bytes(found[1], "little") if found else 0
         if found and _DIGEST_AT + len(_UNSEALED) <= size <= len(image) - found.end():
             return found.end(), size
-        reason = "holds no manifest: it was cut, or not made by te-select 0.2 or later"
+        reason = "holds no manifest: it was cut, or not made by te-select"
     raise ArtifactError(f"{place} {reason}; expected a library as te_select.export makes it")

@@ -81,14 +81,9 @@ class Choice:
 
     @classmethod
     def parse(cls, item: Mapping[str, Any], before: "Choice | None" = None) -> "Choice":
-        """Read a choice; what it does not say is as in the one before it.
-
-        Libraries of 0.2 have ``changes``, the knobs with other values, for some configs.
-        """
-        if before is not None:
-            changes = read(Mapping[str, Any], item.get("changes", {}), "changes")
-            item = {**vars(before), "config": {**before.config, **changes}, **item}
-        found: Choice = read(cls, item, "it")
+        """Read a choice; what it does not say is as in the one before it."""
+        whole = item if before is None else {**vars(before), **item}
+        found: Choice = read(cls, whole, "it")
         return found
 
 

@@ -213,7 +213,7 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
     Raises
     ------
     ArtifactError
-        If it is damaged or of another format version.
+        If it is damaged, of another format version, or older than te-select 0.3.
     """
     try:
         data = json.loads(text)
@@ -224,6 +224,9 @@ def parse(text: bytes, place: str) -> tuple[Manifest, str]:
                 "again, or use the version that wrote it"
             )
         found: Manifest = read(Manifest, data, "it")
+        maker = found.versions.get("te_select", "")
+        if maker.startswith(("0.1.", "0.2.")):
+            raise ArtifactError(f"{place} is of te-select {maker}; export it again")
         target = found.target
         read(Line, target.get("name"), "name")
         for name, of in kinds.kind(read(str, target.get("kind"), "kind")).requirements.items():

@@ -95,9 +95,8 @@ class Measured:
 
     @property
     def pairs(self) -> list[str]:
-        """The decisions as ``KEY=NUMBER``; without one that libraries of 0.2 would refuse."""
-        of_0_2 = [pair for pair in self.decisions.items() if pair != ("fill_reads", FEW_READS)]
-        return [f"{key}={value}" for key, value in of_0_2]
+        """The decisions as ``KEY=NUMBER``."""
+        return [f"{key}={value}" for key, value in self.decisions.items()]
 
     @property
     def doubts(self) -> list[str]:

@@ -36,10 +36,9 @@ def test_only_what_differs_is_said():
     assert BEST.to_json(BEST) == {}
     other = Choice({"lanes": 4, "leaf": 0}, "tuned:x", "measured")
     assert other.to_json(BEST) == {"config": {"lanes": 4, "leaf": 0}}
-    assert Choice.parse({"changes": {"lanes": 4}}, BEST) == other  # as 0.2 wrote it
 
 
-@pytest.mark.parametrize("item", [{"config": 3}, {"changes": 3}, {"origin": None}, {"why": 1}])
+@pytest.mark.parametrize("item", [{"config": 3}, {"origin": None}, {"why": 1}])
 def test_field_of_another_type_is_refused(item):
     kernel = KernelRecord(flat_and_scalar(4), BEST, {"v2": BEST}).to_json()
     kernel["levels"]["v2"] |= item

@@ -240,7 +240,7 @@ def test_profile_is_measured_if_it_is_only_reasoned(
     monkeypatch, tmp_path, origin, file, busy, said
 ):
     path = str(tmp_path / file) if file else ""
-    current = Profile({}, origin, {}, path, "", False)
+    current = Profile({}, origin, {}, path, "", False, {})
     monkeypatch.setattr(module, "of_this_machine", lambda: current)
     monkeypatch.setattr(module, "busy_cores", lambda: busy)
     monkeypatch.setattr(module, "measure", lambda _: Measured(dict.fromkeys(DECISIONS, 1), ()))
@@ -253,15 +253,9 @@ def test_profile_is_measured_if_it_is_only_reasoned(
 
 def test_file_says_what_it_is(tmp_path):
     path = tmp_path / "folder" / "file"
-    current = Profile({}, "", {}, str(path), "", False)
+    current = Profile({}, "", {}, str(path), "", False, {})
     keep(Measured(dict.fromkeys(DECISIONS, 1), ()), current, 0.25)
     first, second = Path(path).read_text(encoding="utf-8").splitlines()[:2]
     assert first.startswith("# measured by te-select ") and first.endswith(", 0.2 cores busy")
     assert second == "stream_per_thread=1"
     assert "fill_reads=1\n" in Path(path).read_text(encoding="utf-8")
-
-
-def test_key_that_0_2_does_not_know_is_left_out_if_usual():
-    some, few = ({"skip": 1, "fill_reads": reads} for reads in (150, 50))
-    assert Measured(some, ()).pairs == ["skip=1", "fill_reads=150"]
-    assert Measured(few, ()).pairs == ["skip=1"]

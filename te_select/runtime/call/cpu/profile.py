@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from te_select.operator.broadcast import shown
@@ -64,7 +64,7 @@ class Profile:
     past_the_cache
         ``stores_past_the_cache``: from how many bytes moved on the stores of calls on the most
         threads go past the cache. ``fills_past_the_cache``: the same in bytes of output, for calls
-        that read less than ``fill_reads`` allows. Empty for a library of te-select 0.2.
+        that read less than ``fill_reads`` allows.
     """
 
     machine: Mapping[str, str | int]
@@ -73,13 +73,12 @@ class Profile:
     file: str
     problem: str
     is_refused: bool
-    past_the_cache: Mapping[str, int] = field(default_factory=dict)
+    past_the_cache: Mapping[str, int]
 
     @classmethod
     def parse(cls, text: str) -> Profile:
         """Read the ``text`` of a te_select_machine."""
-        values = {"fill_reads": "50"}  # for a library of 0.2
-        values |= dict(line.split(" = ", 1) for line in text.strip("\n").split("\n"))
+        values = dict(line.split(" = ", 1) for line in text.strip("\n").split("\n"))
         machine: dict[str, str | int] = {"vendor": values["vendor"]}
         machine |= {key: int(values[key]) for key in _NUMBERS}
         problem = values["bad_profile"]
@@ -87,7 +86,7 @@ class Profile:
             problem = f"{values['file']} is left out: {values['bad_file']}"
         decisions = {key: int(values[key]) for key in DECISIONS}
         refused = values["bad_profile"] != ""
-        past = {key: int(values[key]) for key in _PAST_THE_CACHE if key in values}
+        past = {key: int(values[key]) for key in _PAST_THE_CACHE}
         return cls(machine, values["origin"], decisions, values["file"], problem, refused, past)
 
     @classmethod

@@ -199,12 +199,3 @@ def test_library_says_from_where_on_stores_go_past_the_cache(library, monkeypatc
     first = past["stores_past_the_cache"]
     assert [library.streams(moved, 0, 0, threads) for moved in (first - 1, first)] == [0, 1]
     assert past["fills_past_the_cache"] == NEVER
-
-
-def test_library_of_0_2_says_less_and_has_the_usual_fill_reads(library):
-    lines = library.find().decode().splitlines()
-    kept = [line for line in lines if "s_past_the_cache" not in line and "fill_reads" not in line]
-    whole, old = (Profile.parse("\n".join(each)) for each in (lines, kept))
-    missing = whole.in_effect.keys() - old.in_effect.keys()
-    assert missing == {"stores_past_the_cache", "fills_past_the_cache"}
-    assert old.decisions["fill_reads"] == 50
