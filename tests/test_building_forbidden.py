@@ -3,6 +3,7 @@
 import json
 import subprocess
 import textwrap
+from unittest.mock import Mock
 
 import pytest
 
@@ -75,6 +76,22 @@ def test_cache_serves_and_rows_without_a_kernel_go_row_by_row(family, tmp_path, 
     (tmp_path / library.key.entry(part)).write_bytes(image)
     assert called(tmp_path, value) == [4, {}, "", False]
     assert called(family, value) == [4, {}, "", False]
+
+
+@pytest.mark.parametrize("value", ["never", "error"])
+def test_kernel_of_rows_that_cannot_be_had_raises_nothing(monkeypatch, value):
+    """The call has begun, and goes row by row."""
+    for name in ("_loaded", "_failed", "_forbidden"):
+        monkeypatch.setattr(library, name, set())
+    monkeypatch.setattr(library, "_from_cache", Mock(side_effect=ToolchainError("none")))
+    monkeypatch.setenv(variables.BUILD, value)
+    place = next(iter(library.family.parts()["w4_rows05"].values()))
+    number = library.family.PLACES.index(place)
+    if value == "error":
+        with pytest.raises(ToolchainError, match="none"):
+            library.fetch("w4_rows05")
+    assert library.fetch_missing_kernel(number) is False
+    assert (library._failed, library._forbidden) == (set(), {"w4_rows05"})
 
 
 @pytest.mark.parametrize("value", ["yes", "Never", "0"])

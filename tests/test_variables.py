@@ -1,8 +1,11 @@
 """The variables of the environment: all are known, and others are warned of."""
 
+import os
 import re
 import sys
+import tempfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -54,6 +57,19 @@ def test_known_variables_are_not_complained_of(monkeypatch):
     for name in (*variables.KNOWN, *variables.OF_TESTS, "TE_SELECTED", "OMP_NUM_THREADS"):
         monkeypatch.setenv(name, "1")
     assert variables.unknown() == []
+
+
+@pytest.mark.parametrize("home", [True, False])
+def test_cache_of_a_user_without_a_home_is_temporary(monkeypatch, home):
+    """Unless the user has named one."""
+    temporary = f"{tempfile.gettempdir()}/te-select-{os.getuid()}"
+    monkeypatch.setattr(Path, "home", Mock(side_effect=None if home else RuntimeError))
+    for given, found in (("/own", "/own"), (None, None if home else temporary)):
+        monkeypatch.setenv("XDG_CACHE_HOME", given or "")
+        if given is None:
+            monkeypatch.delenv("XDG_CACHE_HOME")
+        variables.have_a_cache()
+        assert os.environ.get("XDG_CACHE_HOME") == found
 
 
 def python(code):

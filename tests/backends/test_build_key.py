@@ -1,6 +1,7 @@
 """What the C compiler has made before comes from the cache."""
 
 import ctypes
+import os
 
 import pytest
 
@@ -39,6 +40,18 @@ def test_damaged_entry_is_made_again(folder, damage):
     entry.write_bytes(damage(entry.read_bytes()))
     assert build_key.bytes_of("x", [], lambda: b"anew") == b"anew"
     assert build_key.bytes_of("x", [], lambda: b"not asked") == b"anew"
+
+
+def test_compiler_is_another_one_if_its_file_changes(tmp_path):
+    compiler = tmp_path / "cc"
+    found = []
+    for text, time in (("a", 1), ("a", 1), ("b", 2), ("a", 1), ("aa", 1)):
+        compiler.write_text(text)
+        compiler.chmod(0o755)
+        os.utime(compiler, ns=(0, time))
+        found.append(build_key.of_compiler((str(compiler), "-O1")))
+    assert found[0] == found[1] == found[3] and len({*found}) == 3
+    assert build_key.of_compiler((str(compiler), "-O2")) not in found
 
 
 def test_host_half_is_compiled_once_on_a_machine(tmp_path, monkeypatch):

@@ -6,8 +6,8 @@ from te_select.backends import cross_compiler
 from te_select.errors import ToolchainError
 
 
-def found_with(monkeypatch, *programs, zig=False, cc=""):
-    """The compiler for aarch64 that is found if only these programs are installed."""
+def found_with(monkeypatch, *programs, zig=False, cc="", machine="aarch64"):
+    """The compiler for a machine that is found if only these programs are installed."""
     monkeypatch.setattr(cross_compiler.shutil, "which", lambda name: name in programs or None)
     spec = object() if zig else None
     monkeypatch.setattr(cross_compiler.importlib.util, "find_spec", lambda _name: spec)
@@ -17,7 +17,7 @@ def found_with(monkeypatch, *programs, zig=False, cc=""):
     monkeypatch.setenv("CC", cc)
     cross_compiler._find.cache_clear()
     try:
-        return cross_compiler.cross_compiler("aarch64-linux-gnu")
+        return cross_compiler.cross_compiler(f"{machine}-linux-gnu")
     finally:
         cross_compiler._find.cache_clear()
 
@@ -30,6 +30,12 @@ def test_cross_compiler_is_the_first_that_is_there(monkeypatch):
     for lacking in clang:
         left = [program for program in clang if program != lacking]
         assert "ziglang" in found_with(monkeypatch, *left, zig=True)
+
+
+@pytest.mark.parametrize(("machine", "glibc"), [("aarch64", "2.17"), ("riscv64", "2.27")])
+def test_ziglang_links_with_the_oldest_c_library(monkeypatch, machine, glibc):
+    command = found_with(monkeypatch, zig=True, machine=machine)
+    assert f"{machine}-linux-gnu.{glibc}" in command
 
 
 def test_cc_is_taken_where_it_makes_code_for_the_target(monkeypatch):

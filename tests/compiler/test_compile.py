@@ -262,7 +262,7 @@ def test_records_that_come_during_a_build_are_seen_as_new(monkeypatch, logs):
 
     monkeypatch.setattr(build, "kernel", slow)
     te_select.compile(W, tuning_logs=logs)
-    assert cache.entries() == {}
+    assert not [each for each in cache.entries() if W.name in each.name]  # of its kernel
 
 
 def test_errors_are_the_same_when_there_is_an_entry(tmp_path):

@@ -28,7 +28,7 @@ _PROFILE = {
 }
 
 
-_KINDS = {"?": -1, "f": -1, "B": 5, "i": 3, "l": 14}  # "l" are places of bits
+_KINDS = {"?": -1, "f": -1, "D": -1, "B": 5, "i": 3, "l": 14}  # "l" are places of bits
 _RANK = 64
 _Axes = ctypes.c_int64 * _RANK
 

@@ -91,6 +91,8 @@ def test_fixed_knob_is_held_and_the_default_stays_as_it_is(run, tmp_path):
 
 def test_record_of_a_fixed_knob_does_not_end_the_search(run):
     run(fixed={"unroll": 8})
+    run(fixed={"unroll": 8})
+    assert run.measurer.measured == []
     run()
     assert run.measurer.measured  # the other knobs were not all tried
     run(fixed={"unroll": 8})

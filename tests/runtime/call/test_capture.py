@@ -78,7 +78,7 @@ def test_calls_are_counted_and_conds_are_sampled(seen_of):
 @pytest.mark.parametrize(("seconds", "apart"), [(1e-3, 64), (4e-7, 250)])
 def test_short_calls_are_timed_less_often(monkeypatch, seconds, apart):
     kernel = mock.MagicMock(workload=NAMED, seen=None)
-    now = itertools.count(0, seconds)
+    now = itertools.chain([0.0], itertools.count(9, seconds))  # the first call builds
     clock = mock.Mock(perf_counter=lambda: next(now))
     for name, value in {"_kernels": {}, "_at_exit": lambda: None, "time": clock}.items():
         monkeypatch.setattr(capture, name, value)
@@ -87,6 +87,8 @@ def test_short_calls_are_timed_less_often(monkeypatch, seconds, apart):
         capture.sampled(kernel, *[np.ones(9)] * 3, None)
         calls.append(kernel.seen["calls"])
     assert (calls[-1] - calls[999]) / 1000 == pytest.approx(apart, rel=0.1)
+    assert (kernel.seen["looks"], kernel.seen["sampled"]) == (2000, 1999)
+    assert kernel.seen["spent"] == pytest.approx(1999 * seconds)
 
 
 def test_forked_child_writes_what_it_has_asked_for_itself(seen_of):
@@ -188,7 +190,8 @@ def test_file_that_takes_nothing_is_one_warning_at_the_end(tmp_path, name, text,
 
 def test_capture_is_that_of_the_start(seen_of, tmp_path):
     """The program clears its environment and changes folders before its first call."""
-    code = "os.environ.clear()\nos.chdir('/')\nask(3)\n"
+    code = "kept = {each: os.environ[each] for each in ('PATH', 'TE_SELECT_CACHE_DIR')}\n"
+    code += "os.environ.clear()\nos.environ.update(kept)\nos.chdir('/')\nask(3)\n"
     assert seen_of(code)["kernels"][key(KERNEL)]["calls"] == 3
     (tmp_path / "seen.json").unlink()
     words = (tmp_path / "lib.so", KERNEL.name, NAMED.name)

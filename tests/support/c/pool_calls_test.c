@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 static _Thread_local int system_calls;
-#define syscall(...) (++system_calls, syscall(__VA_ARGS__))
+static void count_call(void);
+#define syscall(...) (count_call(), syscall(__VA_ARGS__))
 #define sched_getaffinity(...) (++system_calls, sched_getaffinity(__VA_ARGS__))
 #define sched_setaffinity(...) (++system_calls, sched_setaffinity(__VA_ARGS__))
 #define sched_getscheduler(...) (++system_calls, sched_getscheduler(__VA_ARGS__))
@@ -17,21 +18,49 @@ static _Thread_local int system_calls;
 #include "pool_team.c"
 
 static const struct timespec a_while = {0, 1000000};
-static _Thread_local int last_job;
-static _Atomic int jobs, came;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t has_changed = PTHREAD_COND_INITIALIZER;
+static _Thread_local int last_job, is_caller;
+static int jobs, came, wanted, caller_sleeps;
 
-static int work(int32_t task, int32_t tasks, void* data) {
-  if (last_job != jobs) ++came;
-  last_job = jobs;
-  nanosleep(&a_while, NULL);
-  return task >= tasks || data;
+/* Waits a minute at most. */
+static int wait_until(const int* number, int least) {
+  struct timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += 60;
+  int failed = 0;
+  while (*number < least && !failed) failed = pthread_cond_timedwait(&has_changed, &lock, &end);
+  return failed;
 }
 
-/* Threads that took part. */
+static void count_call(void) {
+  ++system_calls;
+  if (!is_caller || !the_pool()->awaited) return;
+  pthread_mutex_lock(&lock);
+  caller_sleeps = 1;
+  pthread_cond_broadcast(&has_changed);
+  pthread_mutex_unlock(&lock);
+}
+
+/* A task ends once all threads have come, however busy the cores are; of a helper, once the caller
+ * sleeps. */
+static int work(int32_t task, int32_t tasks, void* data) {
+  pthread_mutex_lock(&lock);
+  came += last_job != jobs;
+  last_job = jobs;
+  if (came == wanted) pthread_cond_broadcast(&has_changed);
+  int failed = wait_until(&came, wanted) || (!is_caller && wait_until(&caller_sleeps, 1));
+  pthread_mutex_unlock(&lock);
+  return failed || task >= tasks || data;
+}
+
+/* Threads that took part; -1 if not all came. */
 int start(int threads) {
-  came = 0;
+  is_caller = 1;
+  caller_sleeps = came = 0;
+  wanted = threads;
   ++jobs;
-  return te_select_parallel(work, NULL, 2 * threads, (te_select_crew){threads, 0}) ? -1 : came;
+  return te_select_parallel(work, NULL, threads, (te_select_crew){threads, 0}) ? -1 : came;
 }
 
 int asleep(void) {

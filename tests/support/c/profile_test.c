@@ -4,6 +4,7 @@
 #include "cpu_model.c"
 
 static te_select_machine machine;
+int64_t l1; /* of the next that is made up */
 
 /* As if this machine had been found. */
 const char* pretend(const char* vendor, int family, int model, int64_t l2, int64_t l3,
@@ -12,6 +13,7 @@ const char* pretend(const char* vendor, int family, int model, int64_t l2, int64
   snprintf(machine.vendor, sizeof(machine.vendor), "%s", vendor);
   machine.family = family;
   machine.model = model;
+  machine.l1 = l1;
   machine.l2 = l2;
   machine.l3 = l3;
   machine.threads_per_l3 = sharing;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "float_mode.h"
 #include "pool.h"
 #include "where_kernels.h"
 #include "where_library.h"
@@ -30,6 +31,8 @@ int32_t on_pool,
 int32_t loops, pieces_of_loop, is_shut_down;
 
 /* ---- the pool, memory and fences ---------------------------------------------------------------- */
+
+int32_t mode_of_threads, modes_left; /* how threads round, in other bits than the caller */
 
 static te_select_task task_of_job;
 static void* data_of_job;
@@ -59,7 +62,11 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, te_select
   tasks_of_job = tasks;
   threads_of_job = crew.threads;
   team_of_job = crew.team;
+  uint64_t own = te_select_float_mode(), of_threads = own ^ (uint64_t)mode_of_threads;
+  te_select_set_float_mode(of_threads);
   for (next_task = 0; next_task < tasks;) failed |= begin_task();
+  modes_left += te_select_float_mode() != of_threads;
+  te_select_set_float_mode(own);
   return failed;
 }
 
@@ -115,7 +122,8 @@ enum { A_STAGE = 2 }; /* rows of a note; its number is the kind of what is conve
 static int32_t note_stage(int32_t kind, void* const* data, int64_t n, int64_t flags) {
   note* made = &notes[count_of_notes++ % MOST_NOTES];
   int64_t from = (int64_t)data[0], to = (int64_t)data[1];
-  *made = (note){0, A_STAGE, kind, running ? this_task : -1, flags, 1, n, {from, to, 0, 0}};
+  int64_t mode = (int64_t)te_select_float_mode();
+  *made = (note){0, A_STAGE, kind, running ? this_task : -1, flags, 1, n, {from, to, mode, 0}};
   return count_of_notes == fails;
 }
 
@@ -137,7 +145,7 @@ static int32_t bits_to_truths(void* const* data, const int64_t* sizes, int64_t f
 }
 
 const char* bits_of_cond;
-int32_t l1, l2; /* of the machine */
+int32_t l1, l2; /* of the machine; l1 may be another one's */
 
 /* Selects with stages for the inputs whose kinds are told, as where_library.c does. */
 static int32_t select_staged(const te_select_where_kernels* kernels,
@@ -170,6 +178,7 @@ int32_t select_recorded(const te_select_where_call* call, int with_rows, const i
   static te_select_machine machine;
   memset(&kernels, 0, sizeof(kernels));
   if (!machine.max_threads) te_select_find_machine(&machine);
+  if (l1) machine.l1 = l1;
   take_runs(&kernels);
   if (with_rows) take_rows(&kernels);
   count_of_notes = jobs = loops = fences = taken = given_back = wanted_threads = 0;

@@ -33,17 +33,9 @@ def built(tmp_path_factory):
 @pytest.fixture
 def run(built):
     pool, openmp = built
-
-    def in_turns(code, wish="1"):
-        """On busy cores a stand-in's thread may come too late, so a choice has three tries."""
-        for tries_left in (2, 1, 0):
-            try:
-                return c_half.run(pool, SETUP, code, OPENMP=str(openmp), TE_SELECT_TEAM=wish)
-            except AssertionError:
-                if not tries_left:
-                    raise
-
-    return in_turns
+    return lambda code, wish="1": c_half.run(
+        pool, SETUP, code, OPENMP=str(openmp), TE_SELECT_TEAM=wish
+    )
 
 
 def test_team_does_calls_that_helpers_came_late_to(run):
@@ -131,6 +123,7 @@ def test_limit_of_the_program_is_kept(run):
         assert pool.call(4) == HELPERS
         assert number("regions").value == 0
         number("limit").value = 2
+        pool.crowd()
         assert pool.call(2) == TEAM
     """)
 

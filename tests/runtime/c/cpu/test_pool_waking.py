@@ -13,17 +13,13 @@ def pool(tmp_path):
 
 
 @pytest.mark.parametrize("threads", [2, 8, 64, 128])
-def test_caller_makes_at_most_four_system_calls_after_a_pause(pool, threads):
-    pool.start(threads)
+def test_caller_wakes_one_helper_and_then_sleeps(pool, threads):
+    """In at most four system calls, whoever else is to be woken: the helpers do that."""
+    assert pool.start(threads) == threads
     made = sorted(pool.calls_after_pause(threads, threads - 1) for _ in range(20))
-    assert made[0] >= 0 and made[-1] > 0  # of helpers that sleep
+    assert made[0] >= 2
     assert made[-2] <= 4  # a helper of the call before may have ended a wait once more
-
-
-def test_helpers_wake_each_other(pool):
-    """Within some calls, because the processors may be busy with other work."""
-    pool.start(9)
-    assert any(pool.calls_after_pause(9, 8) and pool.threads_that_came() == 9 for _ in range(50))
+    assert pool.threads_that_came() == threads
 
 
 def test_helpers_that_a_call_does_not_need_sleep_on(pool):

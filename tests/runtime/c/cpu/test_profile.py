@@ -104,6 +104,9 @@ def test_only_possible_sizes_of_caches_are_taken(library):
         assert caches(l2, l3) == (l2, l3, 1)
     for l2, l3 in ((64 * KB - 1, MB - 1), (256 * MB + 1, 2048 * MB + 1)):
         assert caches(l2, l3) == (MB, 32 * MB, 1)
+    for l1, taken in ((16 * KB, 1), (16 * KB - 1, 0), (MB, 1), (MB + 1, 0)):
+        ctypes.c_int64.in_dll(library, "l1").value = l1
+        assert f"\nl1 = {l1 if taken else 32 * KB}\n" in library.pretend(*ZEN_4).decode()
 
 
 def test_sums_of_thresholds_do_not_wrap_around(library, monkeypatch):

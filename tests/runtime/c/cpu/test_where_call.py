@@ -32,6 +32,17 @@ def half(tmp_path_factory):
     return built
 
 
+class Sources(ctypes.Structure):
+    """A te_select_where_sources of ``where.h``."""
+
+    _fields_ = (
+        ("kinds", ctypes.c_int32 * 3),
+        ("out_kind", ctypes.c_int32),
+        ("flags", ctypes.c_int32),
+        ("bits", ctypes.c_void_p),
+    )
+
+
 def view(shape, ndim=None):
     """A compact operand of a shape, and of its own rank unless told."""
     rank = len(shape) if ndim is None else ndim
@@ -68,3 +79,45 @@ def test_operands_of_64_axes_are_joined(half):
     elements, call = joined(half, view((1,) * 63 + (9,)), view((2,) + (1,) * 63), view(()))
     assert (elements, call.ndim) == (18, 64)
     assert list(call.shape) == [2] + [1] * 62 + [9]
+
+
+AS_IS, INT64, BITS = -1, 4, 14
+OUT, N = 1 << 20, 10  # the address of out, and its elements
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize(
+    ("operand", "kind", "item"),
+    [(0, AS_IS, 1), (1, AS_IS, WIDTH), (2, AS_IS, WIDTH), (2, INT64, 8), (0, INT64, 8)],
+)
+def test_memory_that_touches_out_does_not_overlap_it(half, operand, kind, item, backwards):
+    end = OUT + N * WIDTH
+    for address, overlaps in (
+        (OUT - N * item, 0),
+        (OUT - N * item + 1, 1),
+        (end - 1, 1),
+        (end, 0),
+    ):
+        call = Call(1, WIDTH, axes(N))
+        sources = Sources((AS_IS,) * 3, 0, 0, None)
+        sources.kinds[operand] = kind
+        call.data[3] = OUT
+        for number in range(4):
+            call.strides[number][0] = WIDTH * (number != 0) or 1
+        for number in range(3):
+            call.data[number] = 1 << 30
+        call.data[operand] = address + backwards * (N - 1) * item
+        call.strides[operand][0] = -item if backwards else item
+        assert half.te_select_where_overlaps(ctypes.byref(call), ctypes.byref(sources)) == overlaps
+
+
+@pytest.mark.parametrize(("first", "overlaps"), [(-16, 0), (-10, 0), (-9, 1), (319, 1), (320, 0)])
+def test_bits_that_touch_out_do_not_overlap_it(half, first, overlaps):
+    """Ten bits, from this one on of out's 320."""
+    call = Call(1, WIDTH, axes(N), data=(first, 1 << 30, 1 << 30, OUT))
+    for number in range(4):
+        call.strides[number][0] = WIDTH * (number != 0) or 1
+    sources = Sources((BITS, AS_IS, AS_IS), 0, 0, OUT)
+    if first < 0:  # addresses count bits from the byte where they begin
+        call.data[0], sources.bits = first + 16, OUT - 2
+    assert half.te_select_where_overlaps(ctypes.byref(call), ctypes.byref(sources)) == overlaps

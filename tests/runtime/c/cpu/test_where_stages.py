@@ -1,11 +1,14 @@
 """What where() decides for a call whose operands are converted on the way."""
 
+import platform
+
 import numpy as np
 import pytest
 
 from tests.support.where_recorder import NEVER, bits, mask
 
 KB = 1 << 10
+ROUNDING = 0x6000  # bits of MXCSR
 
 
 def numbers(*shape, dtype="u1"):
@@ -26,6 +29,22 @@ def test_blocks_and_what_is_made_fill_two_thirds_of_the_cache(alone):
         assert found.block == most // 64 * 64
         assert set(found.made("uint8")) == {found.block, 90_000 % found.block}
         assert sum(found.made("uint8")) == 90_000
+
+
+@pytest.mark.parametrize("dtype", ["?", "D"])
+@pytest.mark.parametrize("gap", [1, 3])
+@pytest.mark.parametrize("rows", [1, 40])
+@pytest.mark.parametrize("l1", [16 * KB, 32 * KB, 48 * KB])
+def test_tiles_of_each_width_fit_in_each_cache(alone, l1, rows, gap, dtype):
+    """An element is read, and with gaps it is copied."""
+    alone["l1"] = l1
+    cond = numbers(rows, 9991 * gap, dtype="i4") // 90
+    x = (cond == 1).astype(dtype)
+    found = alone.staged(*(each[:, : 9990 * gap : gap] for each in (cond, x, x, np.zeros_like(x))))
+    per_element = 4 + 1 + 3 * x.itemsize * (1 if gap == 1 else 2)
+    tiles = found.made("int32")
+    assert 0 < max(tiles) <= found.block and sum(tiles) == rows * 9990
+    assert found.block * per_element <= 2 * l1 // 3 < 3 * found.block * per_element
 
 
 def test_side_that_no_cond_of_a_block_selects_is_not_converted(alone):
@@ -96,6 +115,19 @@ def test_bytes_are_counted_as_they_lie_in_memory(where):
         half = where(bytes_per_thread=per_thread)
         given = np.arange(n), bits(n), bits(n)[::-1].copy(), new(n)
         assert half.staged(*given, numbers(n // 8)).threads == threads
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other CPUs number the modes otherwise")
+def test_stages_of_each_thread_round_as_the_caller_does(where):
+    """And the thread has its own mode back."""
+    n = 64 * KB
+    given = mask(n), numbers(n), bits(n), new(n)
+    busy = where(bytes_per_thread=KB)
+    busy["mode_of_threads"] = ROUNDING
+    found = busy.staged(*given)
+    modes = {each.data[2] & ROUNDING for each in found.asked if each.kernel == "stage uint8"}
+    assert (found.threads, modes, busy["modes_left"]) == (4, {0}, 0)
+    assert {each.task for each in found.asked} >= {0, 1, 2, 3}
 
 
 def test_stores_go_past_the_cache_only_where_out_is_not_copied(where):
