@@ -10,13 +10,15 @@ import pytest
 from te_select.backends.cpu import link
 from te_select.numpy_where.kernels import building, key
 from te_select.operator import family
-from te_select.runtime.artifact import cache
+from te_select.operator.stages import stages
+from te_select.runtime.artifact import cache, stored
 from te_select.timing.cpu import calibrate as profile
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 
 PARTS = {name: family.parts()[name] for name in ("w2", "w2_rows05")}
 KERNELS = sum(map(len, PARTS.values()))
+CONVERSIONS = tuple(stage.name for stage in stages())
 LEVELS = ["x86-64-v2", "x86-64-v3"]
 
 
@@ -31,6 +33,7 @@ def test_build_fills_the_cache_and_clear_empties_it(tmp_path):
     document = run_json("where", "build")
     path = tmp_path / "cache" / key.entry(key.WHOLE)
     assert document["path"] == str(path) and document["kernels"] == KERNELS
+    assert stored.read(path).manifest.stages == CONVERSIONS
     found = run_json("cache", "info")  # with the host half, if this process had not made it
     sizes = {entry["name"]: entry["bytes"] for entry in found["entries"]}
     assert sizes[path.name] == document["bytes"] == path.stat().st_size
@@ -79,6 +82,7 @@ def test_info_shows_the_newest_entries_unless_all_are_wanted(tmp_path):
     for i, name in enumerate(names):
         cache.keep(name, b"x" * 1024)
         os.utime(folder / name, (i, i))
+    assert len(run_json("cache", "info")["entries"]) >= len(names)
     shown = run("cache", "info").stdout
     every = run("cache", "info", "--all").stdout
     assert names[24] in shown and names[3] not in shown
@@ -109,6 +113,7 @@ def test_a_library_of_several_levels_is_written_and_inspected(tmp_path):
     document = run_json("inspect", path)
     assert list(document["target"]["levels"]) == LEVELS
     assert len(document["kernels"]) == KERNELS
+    assert stored.read(path).manifest.stages == CONVERSIONS
     assert all(list(kernel["levels"]) == LEVELS for kernel in document["kernels"])
     # Nothing to ship goes into the cache; the host half does if this process had not made it.
     kept = [entry.name for entry in (tmp_path / "cache").glob("*")]
