@@ -18,7 +18,6 @@ from tests.support.machines import on_x86_64
 
 PARTS = {name: family.parts()[name] for name in ("w2", "w2_rows05")}
 KERNELS = sum(map(len, PARTS.values()))
-CONVERSIONS = tuple(stage.name for stage in stages())
 LEVELS = ["x86-64-v2", "x86-64-v3"]
 
 
@@ -33,7 +32,6 @@ def test_build_fills_the_cache_and_clear_empties_it(tmp_path):
     document = run_json("where", "build")
     path = tmp_path / "cache" / key.entry(key.WHOLE)
     assert document["path"] == str(path) and document["kernels"] == KERNELS
-    assert stored.read(path).manifest.stages == CONVERSIONS
     found = run_json("cache", "info")  # with the host half, if this process had not made it
     sizes = {entry["name"]: entry["bytes"] for entry in found["entries"]}
     assert sizes[path.name] == document["bytes"] == path.stat().st_size
@@ -113,7 +111,7 @@ def test_a_library_of_several_levels_is_written_and_inspected(tmp_path):
     document = run_json("inspect", path)
     assert list(document["target"]["levels"]) == LEVELS
     assert len(document["kernels"]) == KERNELS
-    assert stored.read(path).manifest.stages == CONVERSIONS
+    assert stored.read(path).manifest.stages == tuple(stage.name for stage in stages())
     assert all(list(kernel["levels"]) == LEVELS for kernel in document["kernels"])
     # Nothing to ship goes into the cache; the host half does if this process had not made it.
     kept = [entry.name for entry in (tmp_path / "cache").glob("*")]

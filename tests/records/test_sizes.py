@@ -17,6 +17,10 @@ def test_representative_moves_about_64_mb(shapes):
     assert REPRESENTATIVE_BYTES / 2 ** len(shapes[0]) <= moved <= REPRESENTATIVE_BYTES
 
 
+def test_representative_may_move_all_of_64_mib():
+    assert representative(te_select.Workload(*[("n",)] * 3, "uint8")).out_shape == (1 << 24,)
+
+
 @pytest.mark.parametrize("then", [(0, "a", "b", "c"), ()])
 def test_empty_workload_has_a_representative(then):
     shape = (0, "a", "b", "c")

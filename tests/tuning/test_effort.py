@@ -63,6 +63,7 @@ def test_first_line_has_the_time_and_how_busy_others_are(monkeypatch):
     assert options.outlook(1, 600.0) == (
         "1 workload in at most 10 minutes; other programs use 0.00 cores"
     )
+    assert options.outlook(2, 120.0).startswith("2 workloads in at most 120 seconds; ")
     assert options.outlook(0, 0.0) == "other programs use 0.00 cores"
 
 

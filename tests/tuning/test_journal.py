@@ -51,7 +51,7 @@ def test_long_names_of_records_are_files_each_of_its_own(tmp_path):
     """A file system takes 255 bytes, and the lock's name has six more than the journal's."""
     (tmp_path / FOLDER).mkdir()
     names = ["w4" + "_2t_3c" * 100 + end for end in ("", "_4t", "_5t")]
-    names += ["w4" + "_2t" * n for n in (60, 66, 67, 80)]
+    names += ["w4" + "_2t" * n for n in (60, 66, 67, 80, 84)]
     journals = [Journal(tmp_path, name, {}) for name in names]
     assert len({journal.path for journal in journals}) == len(names)
     assert len(journals[0].path.stem.rpartition("-")[2]) == 64  # a whole digest

@@ -80,6 +80,8 @@ def test_entries_that_fill_the_cache_to_the_last_byte_stay(monkeypatch):
     for name in (named("a"), named("b")):
         cache.write(name, b"x" * (512 << 10))
     assert {path.name for path in cache.entries()} == {named("a"), named("b")}
+    cache.write(named("c"), bytes(1 << 20))
+    assert [path.name for path in cache.entries()] == [named("c")]
 
 
 def test_a_folder_that_cannot_be_written(folder):

@@ -21,9 +21,12 @@ def test_what_is_no_regular_file_is_refused_and_closed(make, tmp_path):
     assert not files.is_missing(tmp_path / ("x" * 256))  # a name too long
 
 
-def test_file_that_is_too_large_is_refused_unread(tmp_path):
+def test_file_that_is_too_large_is_refused_unread(tmp_path, monkeypatch):
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(3 << 30)
     with pytest.raises(ArtifactError, match="large is larger than 256 MiB; expected a log"):
         files.read(path, "a log")
+    monkeypatch.setattr(files, "LARGEST", 9)
+    path.write_bytes(bytes(9))
+    assert len(files.read(path)) == 9

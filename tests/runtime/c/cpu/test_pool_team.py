@@ -103,7 +103,9 @@ def test_late_team_is_not_asked_for_a_while(run):
         pool.the_clock.restype = ctypes.c_void_p
         late = ctypes.c_void_p.in_dll(openmp, "late_clock")
         late.value = pool.the_clock()
-        assert pool.call(4) == TEAM
+        for ns in (200_000, 200_001):
+            number("late").value = ns
+            assert pool.call(4) == TEAM
         late.value = None
         pool.crowd()
         assert pool.call(4) == HELPERS

@@ -83,42 +83,34 @@ def test_operands_of_64_axes_are_joined(half):
 
 
 AS_IS, INT64, BITS = -1, 4, 14
-OUT, N = 1 << 20, 10  # the address of out, and its elements
+OUT, N, FAR = 1 << 20, 10, 1 << 30  # the address of out, its elements, and where nothing is
 
 
-@pytest.mark.parametrize("backwards", [False, True])
+def overlaps(half, operand, address, step, kind, bits=None):
+    """Whether out overlaps an operand."""
+    call = Call(1, WIDTH, axes(N), data=(FAR, FAR, FAR, OUT))
+    call.strides[3][0] = WIDTH
+    call.data[operand] = address
+    call.strides[operand][0] = step
+    sources = Sources((AS_IS,) * 3, 0, 0, bits)
+    sources.kinds[operand] = kind
+    return half.te_select_where_overlaps(ctypes.byref(call), ctypes.byref(sources))
+
+
 @pytest.mark.parametrize(
     ("operand", "kind", "item"),
     [(0, AS_IS, 1), (1, AS_IS, WIDTH), (2, AS_IS, WIDTH), (2, INT64, 8), (0, INT64, 8)],
 )
-def test_memory_that_touches_out_does_not_overlap_it(half, operand, kind, item, backwards):
+def test_memory_that_touches_out_does_not_overlap_it(half, operand, kind, item):
+    before = OUT - N * item
     end = OUT + N * WIDTH
-    for address, overlaps in (
-        (OUT - N * item, 0),
-        (OUT - N * item + 1, 1),
-        (end - 1, 1),
-        (end, 0),
-    ):
-        call = Call(1, WIDTH, axes(N))
-        sources = Sources((AS_IS,) * 3, 0, 0, None)
-        sources.kinds[operand] = kind
-        call.data[3] = OUT
-        for number in range(4):
-            call.strides[number][0] = WIDTH * (number != 0) or 1
-        for number in range(3):
-            call.data[number] = 1 << 30
-        call.data[operand] = address + backwards * (N - 1) * item
-        call.strides[operand][0] = -item if backwards else item
-        assert half.te_select_where_overlaps(ctypes.byref(call), ctypes.byref(sources)) == overlaps
+    for step, first in ((item, 0), (-item, (N - 1) * item)):
+        places = (before, before + 1, end - 1, end)
+        found = [overlaps(half, operand, first + at, step, kind) for at in places]
+        assert found == [0, 1, 1, 0]
 
 
-@pytest.mark.parametrize(("first", "overlaps"), [(-16, 0), (-10, 0), (-9, 1), (319, 1), (320, 0)])
-def test_bits_that_touch_out_do_not_overlap_it(half, first, overlaps):
-    """Ten bits, from this one on of out's 320."""
-    call = Call(1, WIDTH, axes(N), data=(first, 1 << 30, 1 << 30, OUT))
-    for number in range(4):
-        call.strides[number][0] = WIDTH * (number != 0) or 1
-    sources = Sources((BITS, AS_IS, AS_IS), 0, 0, OUT)
-    if first < 0:  # addresses count bits from the byte where they begin
-        call.data[0], sources.bits = first + 16, OUT - 2
-    assert half.te_select_where_overlaps(ctypes.byref(call), ctypes.byref(sources)) == overlaps
+def test_bits_that_touch_out_do_not_overlap_it(half):
+    """Ten bits, from these on."""
+    found = [overlaps(half, 0, bit, 1, BITS, OUT - 2) for bit in (6, 7, 335, 336)]
+    assert found == [0, 1, 1, 0]
