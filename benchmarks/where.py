@@ -17,9 +17,10 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
+import small_calls
 
 import te_select
 from calls_of_where import HALF, Arguments, into, patterns, show, us, where
@@ -204,29 +205,6 @@ def in_place(_options: argparse.Namespace) -> None:
             show(f"{name:16} {side:7}", calls, ROUNDS)
 
 
-def small(_options: argparse.Namespace) -> None:
-    """Time calls of 1,024 floats: by te_select.where, and by a kernel."""
-    rng = np.random.default_rng(0)
-    x = rng.random(1024, np.float32)
-    mask = rng.random((1, 1, 16, 16)) < HALF
-    heads = x.reshape(1, 4, 16, 16)
-    kernel = te_select.compile(te_select.Workload((1024,), (1024,), (1024,)))
-    for name, given in (
-        ("same shapes", (x < HALF, x, x)),
-        ("mask, scalar", (x < HALF, x, 0.0)),
-        ("broadcast mask", (mask, heads, heads)),
-    ):
-        out = np.where(*given)
-        contestants: dict[str, Callable[[], Any]] = {
-            "numpy": partial(np.where, *given),
-            "fresh": partial(where, *given),
-            "out=": into(where, given, out),
-        }
-        if name == "same shapes":
-            contestants["kernel"] = partial(cast("Any", kernel), *given, out)
-        show(name, contestants)
-
-
 def neighbours(_options: argparse.Namespace) -> None:
     """Compare operands of NumPy's neighbours with the arrays that np.asarray makes of them."""
     x = np.random.default_rng(0).random(NEIGHBOURS, np.float32)
@@ -308,7 +286,8 @@ SECTIONS = {
     "converted": converted,
     "fresh": fresh,
     "in_place": in_place,
-    "small": small,
+    "small": small_calls.kernels,
+    "left": small_calls.left,
     "neighbours": neighbours,
     "select": select,
     "others": others,

@@ -123,11 +123,17 @@ def _half_flags() -> int:
     return stages.QUIET if is_quiet else 0
 
 
-def _traced(function: Any, *args: Any, out: Any = None) -> Any:
+def _traced(function: Any, *args: Any, **options: Any) -> Any:
     """What torch.compile traces in the place of a call, which goes to the extension."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.compiler.is_compiling():
-        return function(*args, out=out)
+        return function(*args, **options)
+    if function is not where:
+        return function.__wrapped__(*args, **options)
+    return _traced_where(torch, *args, **options)
+
+
+def _traced_where(torch: Any, *args: Any, out: Any = None) -> Any:
     if not any(isinstance(each, torch.Tensor) for each in (*args, out)):
         return _traced_arrays(*args, out=out)
     if len(args) != 3:  # noqa: PLR2004 - cond, x, y

@@ -71,13 +71,11 @@ def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
         If the call would refuse out.
     """
     plan = Plan(*extension.plan(cond, x, y, out))
-    is_decided_later = plan.left in ("none", "kind of operand", "promotion")
+    is_decided_later = plan.left in ("none", "kind of operand")
     if plan.left == "out" or not (is_decided_later or out is None):
         return _with(_checked(out, cond, x, y), "then copied to out")
     if plan.left == "kind of operand":
         return _of_objects(cond, x, y, out)
-    if plan.left == "promotion":
-        return _of_two_units(out, cond, x, y)
     return _served(plan) if plan.left == "none" else Explanation(left=library.reason(plan.left))
 
 
@@ -127,12 +125,3 @@ def _of_objects(*given: Any) -> Explanation:
         inputs[0] = mask.unpacked()
     cond, x, y = numpy_rules.as_sides(*inputs)
     return _with(explain(cond, x, y, out), "arrays are made of the operands")
-
-
-def _of_two_units(out: Any, cond: Any, *sides: Any) -> Explanation:
-    """A call with dates of two units."""
-    given = numpy_rules.as_sides(*sides)
-    x, y = numpy_rules.converted(*given)
-    if x is not None and (x is not given[0] or y is not given[1]):
-        return _with(explain(cond, x, y, out), "a single value is converted")
-    return Explanation(left="promotion") if out is None else _checked(out, cond, *sides)

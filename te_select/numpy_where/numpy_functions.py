@@ -4,8 +4,9 @@
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import update_wrapper
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy import copyto as numpy_copyto  # which a program may replace by ours
@@ -22,9 +23,9 @@ from te_select.operator.stages import NUMBERS, SIGNALLING
 from te_select.runtime.call.extension import extension
 
 BLOCK = 1 << 18  # bytes of the result for each thread; half and twice as many are as fast
-_EXACT = 1 << 53  # NumPy makes a float of an int before it makes a shorter one of that
 _KINDS = "biufc"
 _BOOL = np.dtype(bool)
+_Function = TypeVar("_Function", bound=Callable[..., None])
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0, *, out: Any = None) -> Any:
@@ -185,6 +186,14 @@ def _in_place(pairs: Any, held: Array, out: Array) -> None:
         held = out
 
 
+def _by_kernels_first(function: _Function) -> _Function:
+    """Make the function in C, which calls this one for masks that are not arrays."""
+    name = function.__name__
+    made = extension.in_place(function, getattr(np, name), name == "putmask")
+    return cast("_Function", update_wrapper(made, function))
+
+
+@_by_kernels_first
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Copy values to an array where a mask is true, as numpy.copyto does.
 
@@ -212,10 +221,11 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     ``numpy.copyto``.
     """
     mask = without_bits(where)
-    if str(casting) not in ("same_kind", "unsafe") or not _replaced(dst, mask, src):
-        numpy_copyto(dst, src, casting=casting, where=mask)
+    function = numpy_copyto if mask is where else copyto
+    function(dst, src, casting=casting, where=mask)
 
 
+@_by_kernels_first
 def putmask(a: Any, /, mask: Any, values: Any) -> None:
     """Replace elements of an array where a mask is true, as numpy.putmask does.
 
@@ -227,7 +237,7 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
     a
         The array to write.
     mask
-        Boolean, of the size of a.
+        Of the size of a; nonzero is true.
     values
         An array or a number. A shorter array is repeated along a in C order.
 
@@ -240,39 +250,10 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
     -----
     ``numpy.putmask``.
     """
-    mask = without_bits(mask)
-    if not _put(a, mask, values):
-        numpy_putmask(a, mask, values)
+    array = without_bits(mask)
+    function = numpy_putmask if array is mask else putmask
+    function(a, array, values)
 
 
 for _each in (copyto, putmask, select):
     _each.__module__ = "te_select"
-
-
-def _put(a: Any, mask: Any, values: Any) -> bool:
-    """Replace by kernels; false if none serves the call."""
-    if not type(a) is type(mask) is np.ndarray or mask.shape != a.shape:
-        return False
-    if not issubclass(type(values), np.ndarray) or values.shape == a.shape:
-        return _replaced(a, mask, values)
-    if not (a.flags.c_contiguous and values.size) or a.size % values.size:
-        return False
-    rows = -1, values.size  # they are repeated along a
-    return _replaced(a.reshape(rows), mask.reshape(rows), values.reshape(-1))
-
-
-def _replaced(dst: Any, mask: Any, src: Any) -> bool:
-    """Replace elements by a kernel; false if none serves the call as NumPy's function does it."""
-    if type(mask) is not np.ndarray or mask.dtype != np.bool_:
-        return False
-    if not issubclass(type(dst), np.ndarray):
-        return False
-    if issubclass(type(src), (np.ndarray, np.generic)):
-        if not _is_kept(src.dtype, dst.dtype):
-            return False
-    elif type(src) is not float and not (type(src) is int and -_EXACT <= src <= _EXACT):
-        return False
-    if Plan(*extension.plan(mask, src, dst, dst)).left != "none":
-        return False
-    where(mask, src, dst, out=dst)
-    return True

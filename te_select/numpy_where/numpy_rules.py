@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from te_select.errors import caught
 from te_select.numpy_where import bits, tensor_libraries
 from te_select.numpy_where.tensor_libraries import check_out
 from te_select.runtime.call.extension import extension
@@ -60,8 +59,6 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
     if options:
         name = next(iter(options))
         raise TypeError(f"where() got an unexpected keyword argument {name!r}; expected out")
-    if reason == "promotion" and (out is None or isinstance(out, np.ndarray)):  # the others are
-        return _promoted(*args, out=out)
     if (of := tensor_libraries.find((*args, out))) is not None:
         return of(*args, out=out)
     if reason == "conversion":  # the C half makes arrays, so that warnings name the user's line
@@ -115,47 +112,9 @@ def check_array(out: Any) -> None:
         raise ValueError("out is read-only; expected an array that can be written")
 
 
-def _promoted(cond: Any, *sides: Any, out: Array | None) -> Any:
-    """Select dates of two units, of which one is a single value that is converted."""
-    given = as_sides(*sides)
-    x, y = converted(*given)
-    if x is not None and (x is not given[0] or y is not given[1]):
-        return _where(cond, x, y, out=out)
-    return _leave("promotion") if out is None else _into(out, cond, *sides)
-
-
 def as_sides(*sides: Any) -> list[Any]:
     """Arrays, and numbers of Python as they are."""
     return [side if type(side) in NUMBERS else np.asarray(side) for side in sides]
-
-
-def converted(x: Any, y: Any) -> tuple[Any, Any]:
-    """Dates or durations of two units, the single ones in the unit of the result.
-
-    None, None if the conversions are NumPy's.
-    """
-    dtype = np.result_type(x, y)
-    try:
-        return _in_unit(x, dtype), _in_unit(y, dtype)
-    except caught(OverflowError):  # which numpy.where is to tell of
-        return None, None
-
-
-def _in_unit(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Dates or durations of a type, or a single one of another unit, if nothing is lost by it."""
-    own = getattr(value, "dtype", None)
-    if own == dtype:
-        return value
-    # NumPy 2.4 crashes in some conversions of many.
-    if own is None or own.kind != dtype.kind or value.size != 1:
-        raise OverflowError
-    is_generic = np.datetime_data(own)[0] == "generic"
-    if np.isnat(value).all() or (is_generic and own.kind == "m"):
-        return value.view(dtype)
-    made = value.astype(dtype)
-    if is_generic or made.astype(own) != value:
-        raise OverflowError
-    return made
 
 
 def takes(out: Array, inputs: Sequence[Array]) -> bool:

@@ -125,9 +125,11 @@ LEFT = {
         "texts and numbers": (COND, np.ones(2, "S4"), F4),
         "texts of dates": (COND, DATES, np.array(["NaT", "NaT"])),
         "no common type": (COND, DATES, np.ones(2, "i4")),
+        "no truth": (np.zeros(2, [("a", "i4"), ("b", "i4")]), 1, 2),
+    },
+    "promotion": {
         "dates of two units": (COND, DATES, MILLIS),
         "dates of two units, large": (LARGE, np.ones(20_000, "M8[s]"), np.ones(20_000, "M8[ms]")),
-        "no truth": (np.zeros(2, [("a", "i4"), ("b", "i4")]), 1, 2),
     },
     "number": {
         "overflow": (COND, F4, 1e300),

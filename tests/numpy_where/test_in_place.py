@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.numpy_where import numpy_functions
 from tests.numpy_where.table import EACH, SEEDS
 from tests.support import where_calls as calls
 from tests.support.where_calls import outcome
@@ -52,20 +51,26 @@ def memory_of(array):
 
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8", "c16", "M8[s]", "S3"])
-def test_kernels_serve_arrays_of_one_type(dtype, monkeypatch):
-    for name in ("copyto", "putmask"):
-        monkeypatch.setattr(numpy_functions, f"numpy_{name}", None)
+def test_kernels_serve_arrays_of_one_type(dtype):
     rng = np.random.default_rng(0)
     x, y = (calls.filled(rng, (30, 50), np.dtype(dtype)) for _ in range(2))
     mask = calls.filled(rng, (30, 50), np.dtype(bool))
     for values in (y, y.reshape(-1), y[0, :6].copy(), y[:1, 0]):
         expected = np.where(mask, np.resize(values, x.shape), x)
-        written = x.copy()
-        te_select.putmask(written, mask, values)
-        assert written.tobytes() == expected.tobytes()
+        assert by_kernels(te_select.putmask, x, mask, values).tobytes() == expected.tobytes()
+        by_number = by_kernels(te_select.putmask, x, mask.astype("i4") * 3, values)
+        assert by_number.tobytes() == expected.tobytes()
+    expected = np.where(mask, y, x)
+    assert by_kernels(copied, x, mask, y).tobytes() == expected.tobytes()
+
+
+def by_kernels(put, x, mask, values):
+    """What a call that kernels do writes to a copy of x."""
+    before = te_select.where.stats().calls
     written = x.copy()
-    te_select.copyto(written, y, where=mask)
-    assert written.tobytes() == np.where(mask, y, x).tobytes()
+    put(written, mask, values)
+    assert te_select.where.stats().calls == before + 1
+    return written
 
 
 # A float64 is made of them, and of that a float32: rounded once, they would be the next one.

@@ -82,8 +82,7 @@ static te_select_verdict take_array(PyObject* value, te_select_operand* found) {
   return TE_SELECT_TAKEN;
 }
 
-/* The kind of a type of numbers, as where.h numbers them; else TE_SELECT_AS_IS. */
-static int32_t kind_of(const PyArray_Descr* type) {
+int32_t te_select_kind_of(const PyArray_Descr* type) {
   int number = type->type_num;
   int32_t log2 = __builtin_ctz((unsigned)PyDataType_ELSIZE(type) | 1U << 30);
   if (!PyArray_ISNBO(type->byteorder)) return TE_SELECT_AS_IS;
@@ -112,7 +111,7 @@ static te_select_verdict take_cond(PyObject* value, te_select_operands* of_call)
   te_select_verdict taken = take_array(value, found);
   if (taken != TE_SELECT_TAKEN) return taken;
   if (PyArray_TYPE(found->array) == NPY_BOOL) return TE_SELECT_TAKEN;
-  int32_t kind = kind_of(PyArray_DESCR(found->array));
+  int32_t kind = te_select_kind_of(PyArray_DESCR(found->array));
   if (kind == TE_SELECT_AS_IS) return TE_SELECT_FALLBACK_ELEMENT_TYPE;
   convert_on_the_way(of_call, TE_SELECT_COND, kind);
   return TE_SELECT_TAKEN;
@@ -199,8 +198,7 @@ static te_select_verdict to_element(te_select_operand* found, PyArray_Descr* typ
 
 /* ---- types -------------------------------------------------------------------------------------- */
 
-/* Whether a number leaves the type of an array as it is. */
-static int keeps_type(PyObject* number, int type) {
+int te_select_keeps_type(PyObject* number, int type) {
   if (PyLong_CheckExact(number)) return PyTypeNum_ISNUMBER(type) && type != NPY_BOOL;
   if (PyFloat_CheckExact(number)) return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISCOMPLEX(type);
   return PyTypeNum_ISCOMPLEX(type);
@@ -236,17 +234,31 @@ static int is_signalling(const char* item, int32_t kind) {
   return 0;
 }
 
+/* Converts a single date or duration to the unit of the result. NumPy 2.4 crashes in some conversions
+ * of many. */
+static te_select_verdict convert_unit(te_select_operand* in, PyArray_Descr* type) {
+  PyArray_Descr* own = PyArray_DESCR(in->array);
+  if (PyArray_SIZE(in->array) != 1 || own->type_num != type->type_num)
+    return TE_SELECT_FALLBACK_PROMOTION;
+  PyObject* made = PyArray_CastToType(in->array, (PyArray_Descr*)Py_NewRef((PyObject*)type), 0);
+  if (!made) { /* NumPy is to tell of an overflow */
+    PyErr_Clear();
+    return TE_SELECT_FALLBACK_PROMOTION;
+  }
+  Py_SETREF(in->array, (PyArrayObject*)made);
+  return TE_SELECT_TAKEN;
+}
+
 static te_select_verdict convert(te_select_operands* found, int operand) {
   PyArrayObject* array = found->in[operand].array;
   PyArray_Descr *own = PyArray_DESCR(array), *type = found->type;
   if (own == type || PyArray_EquivTypes(own, type)) return TE_SELECT_TAKEN;
   if (!moves_as_bits(own)) return TE_SELECT_FALLBACK_ELEMENT_TYPE;
-  if (PyTypeNum_ISDATETIME(type->type_num) && PyArray_SIZE(array) == 1)
-    return TE_SELECT_FALLBACK_PROMOTION; /* Python converts it if nothing is lost */
-  int32_t kind = kind_of(own);
+  if (PyTypeNum_ISDATETIME(type->type_num)) return convert_unit(&found->in[operand], type);
+  int32_t kind = te_select_kind_of(own);
   if (PyArray_NDIM(array) == 0 && is_signalling(PyArray_BYTES(array), kind))
     return TE_SELECT_FALLBACK_NUMBER; /* of a single one NumPy warns */
-  found->sources.out_kind = kind_of(type);
+  found->sources.out_kind = te_select_kind_of(type);
   if (kind == TE_SELECT_AS_IS || found->sources.out_kind == TE_SELECT_AS_IS)
     return TE_SELECT_FALLBACK_ELEMENT_TYPE;
   convert_on_the_way(found, operand, kind);
@@ -273,8 +285,9 @@ static te_select_verdict find_type(te_select_operands* found) {
     PyArrayObject* array = x->array ? x->array : y->array;
     PyObject* number = x->array ? y->number : x->number;
     PyArray_Descr* type = PyArray_DESCR(array);
-    found->type = keeps_type(number, type->type_num) ? (PyArray_Descr*)Py_NewRef((PyObject*)type)
-                                                     : of_number(array, number);
+    found->type = te_select_keeps_type(number, type->type_num)
+                      ? (PyArray_Descr*)Py_NewRef((PyObject*)type)
+                      : of_number(array, number);
     if (!found->type) {
       PyErr_Clear();
       return TE_SELECT_FALLBACK_ELEMENT_TYPE;
@@ -303,17 +316,6 @@ int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element)
   return !overflow && from_long(number, type, element) == TE_SELECT_TAKEN;
 }
 
-/* Of two verdicts the one that holds. Python promotes only operands that are right otherwise. */
-static te_select_verdict worse_of(te_select_verdict one, te_select_verdict other) {
-  return one == TE_SELECT_TAKEN || (one == TE_SELECT_FALLBACK_PROMOTION && other != TE_SELECT_TAKEN)
-             ? other
-             : one;
-}
-
-static int may_be_taken(te_select_verdict taken) {
-  return taken == TE_SELECT_TAKEN || taken == TE_SELECT_FALLBACK_PROMOTION;
-}
-
 te_select_verdict te_select_take(PyObject* const* args, const te_select_bits* bits,
                                  te_select_operands* found) {
   memset(found, 0, sizeof(*found));
@@ -321,19 +323,18 @@ te_select_verdict te_select_take(PyObject* const* args, const te_select_bits* bi
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) found->sources.kinds[i] = TE_SELECT_AS_IS;
   found->sources.condition = NULL;
   te_select_verdict taken = take_side(args[TE_SELECT_THEN], &found->in[TE_SELECT_THEN]);
-  if (may_be_taken(taken))
-    taken = worse_of(taken, take_side(args[TE_SELECT_ELSE], &found->in[TE_SELECT_ELSE]));
+  if (taken == TE_SELECT_TAKEN) taken = take_side(args[TE_SELECT_ELSE], &found->in[TE_SELECT_ELSE]);
   /* cond is last: of a type that NumPy would refuse, another library may say something else. */
   if (bits) {
     convert_on_the_way(found, TE_SELECT_COND, TE_SELECT_KIND_BITS);
     found->sources.bits = bits->data;
-  } else if (may_be_taken(taken)) {
-    taken = worse_of(taken, take_cond(args[TE_SELECT_COND], found));
+  } else if (taken == TE_SELECT_TAKEN) {
+    taken = take_cond(args[TE_SELECT_COND], found);
   }
-  if (may_be_taken(taken)) taken = worse_of(taken, find_type(found));
-  for (int i = TE_SELECT_THEN; may_be_taken(taken) && found->type && i < TE_SELECT_INPUTS; ++i) {
+  if (taken == TE_SELECT_TAKEN) taken = find_type(found);
+  for (int i = TE_SELECT_THEN; taken == TE_SELECT_TAKEN && i < TE_SELECT_INPUTS; ++i) {
     te_select_operand* each = &found->in[i];
-    taken = worse_of(taken, each->array ? convert(found, i) : to_element(each, found->type));
+    taken = each->array ? convert(found, i) : to_element(each, found->type);
   }
   return taken;
 }

@@ -64,5 +64,11 @@ int te_select_remember_numpys_rules(void);
 /* Whether the type of an object has an `__array_function__` of its own, which NumPy then calls. */
 int te_select_has_own_rule(PyObject* value);
 
+/* Whether a number leaves the type of an array as it is. */
+int te_select_keeps_type(PyObject* number, int type);
+
+/* The kind of a type of numbers, as where.h numbers them; else TE_SELECT_AS_IS. */
+int32_t te_select_kind_of(const PyArray_Descr* type);
+
 /* Makes an element of a number; false if it is of another kind, or out of range. */
 int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element);

@@ -1,4 +1,4 @@
-/* The type of `te_select.where`, which looks like a function. */
+/* The type of `te_select.where`, `copyto` and `putmask`, which look like functions. */
 #include <stddef.h>
 
 #include "extension.h"
@@ -8,13 +8,16 @@ typedef struct {
   PyObject *attributes, *weak_references;
 } where_object;
 
-static PyObject* represent(PyObject* Py_UNUSED(self)) {
-  return PyUnicode_FromString("<function te_select.where>");
+/* It is pickled by its name, as functions are. */
+static PyObject* reduce(PyObject* self, PyObject* Py_UNUSED(unused)) {
+  return PyObject_GetAttrString(self, "__name__");
 }
 
-/* It is pickled by its name, as functions are. */
-static PyObject* reduce(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
-  return PyUnicode_FromString("where");
+static PyObject* represent(PyObject* self) {
+  PyObject* name = reduce(self, NULL);
+  PyObject* text = name ? PyUnicode_FromFormat("<function te_select.%U>", name) : NULL;
+  Py_XDECREF(name);
+  return text;
 }
 
 static void drop(PyObject* self) {
@@ -57,7 +60,7 @@ static PyTypeObject type = {
 PyObject* te_select_make_callable(vectorcallfunc call, PyObject* traced) {
   if (PyType_Ready(&type) < 0) return NULL;
   /* torch.compile traces the attribute; calls go by the type's slots. */
-  if (PyDict_SetItemString(type.tp_dict, "__call__", traced)) return NULL;
+  if (traced && PyDict_SetItemString(type.tp_dict, "__call__", traced)) return NULL;
   PyType_Modified(&type);
   where_object* made = PyObject_New(where_object, &type);
   if (!made) return NULL;

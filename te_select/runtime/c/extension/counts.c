@@ -60,12 +60,23 @@ int te_select_count(int64_t outcome, int64_t elements) {
   return done ? 0 : -1;
 }
 
-PyObject* te_select_served(PyObject* left) {
+static long long left[TE_SELECT_REASONS];
+
+void te_select_count_left(te_select_verdict reason) { te_select_add(&left[reason], 1); }
+
+PyObject* te_select_counts(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
+  PyObject* reasons = PyDict_New();
+  for (int i = TE_SELECT_TAKEN + 1; reasons && i < TE_SELECT_REASONS; ++i) {
+    PyObject* count = PyLong_FromLongLong(__atomic_load_n(&left[i], __ATOMIC_RELAXED));
+    if (!count || PyDict_SetItemString(reasons, te_select_reasons[i], count)) Py_CLEAR(reasons);
+    Py_XDECREF(count);
+  }
+  if (!reasons) return NULL;
   int64_t elements[KERNELS];
   for (int i = 0; i < KERNELS; ++i)
     elements[i] = __atomic_load_n(&elements_of[i], __ATOMIC_RELAXED);
   return Py_BuildValue("LLLNy#", __atomic_load_n(&calls, __ATOMIC_RELAXED),
                        __atomic_load_n(&all_elements, __ATOMIC_RELAXED),
-                       __atomic_load_n(&large_calls, __ATOMIC_RELAXED), left, (const char*)elements,
-                       (Py_ssize_t)sizeof(elements));
+                       __atomic_load_n(&large_calls, __ATOMIC_RELAXED), reasons,
+                       (const char*)elements, (Py_ssize_t)sizeof(elements));
 }

@@ -12,8 +12,7 @@ static const te_select_where_library* library; /* the first one; set once, by an
 static PyObject *numpy_fallback, *load_kernels, *numpy_where;
 /* A dict: for tensors of a type, a function for common calls, which is never removed. */
 static PyObject* by_type;
-static int32_t half_flags;                /* of stages from float16 */
-static long long left[TE_SELECT_REASONS]; /* calls of numpy.where from here */
+static int32_t half_flags; /* of stages from float16 */
 
 /* ---- shapes ------------------------------------------------------------------------------------- */
 
@@ -131,8 +130,6 @@ te_select_verdict te_select_operands_into(te_select_operands* found, PyObject* o
   return select_into(&call, found->is_staged ? &found->sources : NULL, elements, plan);
 }
 
-static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names);
-
 /* The call by the function for tensors of a type; None if there is none, or it leaves the call. */
 static PyObject* call_by_type(PyObject* const* args, Py_ssize_t count, PyObject* names) {
   Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -180,7 +177,7 @@ static PyObject* call_with_arrays(PyObject* self, PyObject* const* args, PyObjec
   PyObject* arrays[TE_SELECT_INPUTS + 1];
   if (as_arrays(args, arrays)) return NULL;
   if (names) arrays[TE_SELECT_INPUTS] = args[TE_SELECT_INPUTS];
-  PyObject* result = where_call(self, arrays, TE_SELECT_INPUTS, names);
+  PyObject* result = te_select_call_where(self, arrays, TE_SELECT_INPUTS, names);
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) Py_DECREF(arrays[i]);
   return result;
 }
@@ -204,8 +201,17 @@ static PyObject* call_others(PyObject* self, te_select_verdict reason, PyObject*
   return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
 }
 
-static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagged,
-                            PyObject* names) {
+/* Whether numpy.where does the call, which is told from here, so that warnings name the line of the
+ * caller. */
+static int is_numpys(te_select_verdict found, PyObject* const* args, Py_ssize_t count,
+                     Py_ssize_t named) {
+  if (found != TE_SELECT_FALLBACK_ARGUMENTS)
+    return found >= TE_SELECT_FALLBACK_ELEMENT_TYPE && found <= TE_SELECT_FALLBACK_SHAPE;
+  return count == 1 && !named && PyArray_Check(args[0]) && !te_select_has_own_rule(args[0]);
+}
+
+PyObject* te_select_call_where(PyObject* self, PyObject* const* args, size_t flagged,
+                               PyObject* names) {
   Py_ssize_t count = PyVectorcall_NARGS(flagged);
   Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
   PyObject *out = NULL, *result = NULL;
@@ -225,10 +231,9 @@ static PyObject* where_call(PyObject* self, PyObject* const* args, size_t flagge
     Py_CLEAR(result);
     if (found == TE_SELECT_RAISED) return NULL;
   }
-  if (!out && (found == TE_SELECT_FALLBACK_ELEMENT_TYPE || found == TE_SELECT_FALLBACK_NUMBER ||
-               found == TE_SELECT_FALLBACK_SHAPE)) {
-    te_select_add(&left[found], 1); /* from here, so that warnings name the line of the caller */
-    return PyObject_Vectorcall(numpy_where, args, TE_SELECT_INPUTS, NULL);
+  if (!out && is_numpys(found, args, count, named)) {
+    te_select_count_left(found);
+    return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
   }
   return call_others(self, found, args, count, names);
 }
@@ -244,7 +249,7 @@ static PyObject* make(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize
   Py_XSETREF(load_kernels, Py_NewRef(args[1]));
   te_select_fetch_missing_kernel_by(args[2]);
   Py_XSETREF(by_type, Py_NewRef(args[3]));
-  return te_select_make_callable(where_call, args[4]);
+  return te_select_make_callable(te_select_call_where, args[4]);
 }
 
 static PyObject* install(PyObject* Py_UNUSED(self), PyObject* address) {
@@ -266,16 +271,6 @@ static PyObject* install(PyObject* Py_UNUSED(self), PyObject* address) {
   Py_RETURN_NONE;
 }
 
-static PyObject* counts(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
-  PyObject* reasons = PyDict_New();
-  for (int i = TE_SELECT_TAKEN + 1; reasons && i < TE_SELECT_REASONS; ++i) {
-    PyObject* count = PyLong_FromLongLong(__atomic_load_n(&left[i], __ATOMIC_RELAXED));
-    if (!count || PyDict_SetItemString(reasons, te_select_reasons[i], count)) Py_CLEAR(reasons);
-    Py_XDECREF(count);
-  }
-  return reasons ? te_select_served(reasons) : NULL;
-}
-
 static PyObject* cpu_has(PyObject* Py_UNUSED(self), PyObject* feature) {
   const char* name = PyUnicode_AsUTF8(feature);
   return name ? PyBool_FromLong(te_select_cpu_has(name)) : NULL;
@@ -287,12 +282,14 @@ static PyMethodDef methods[] = {
      "Make the callable, of functions for what it leaves to Python."},
     {"install", install, METH_O,
      "Take a library of kernels, by its address; the first is given those of all others."},
-    {"counts", counts, METH_NOARGS, "Calls and elements that kernels have served."},
+    {"counts", te_select_counts, METH_NOARGS, "Calls and elements that kernels have served."},
     {"plan", (PyCFunction)(void (*)(void))te_select_plan, METH_FASTCALL,
      "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, "
      "tiles, the kinds that are converted, in blocks of so many elements; OpenMP's team."},
     {"select", (PyCFunction)(void (*)(void))te_select_or_leave, METH_FASTCALL,
      "Select by cond, x, y and out; NotImplemented if kernels do not."},
+    {"in_place", (PyCFunction)(void (*)(void))te_select_make_in_place, METH_FASTCALL,
+     "Make copyto or putmask, of a function for other masks, NumPy's, and whether it is putmask."},
     {"chain", (PyCFunction)(void (*)(void))te_select_chain, METH_FASTCALL,
      "Select by pairs of cond and choice, a default and out, all contiguous; false if not done."},
     {"sample_by", te_select_sample_by, METH_O, "Let a function time one of some 64 calls."},

@@ -5,9 +5,10 @@
 #include "numpy_api.h"
 #include "where.h"
 
-/* ---- callable.c: the type of `te_select.where`, which looks like a function */
+/* ---- callable.c: the type of `te_select.where` and others, which look like functions */
 
-/* Makes an object that is called by `call`; torch.compile traces `traced` in its place. */
+/* Makes an object that is called by `call`; torch.compile traces `traced` in the place of all of them,
+ * unless it is NULL. */
 PyObject* te_select_make_callable(vectorcallfunc call, PyObject* traced);
 
 /* ---- counts.c: what the kernels of te_select.where have served in this process */
@@ -44,10 +45,13 @@ void te_select_fetch_missing_kernel_by(PyObject* function);
  * Python, if that fails. */
 int te_select_count(int64_t outcome, int64_t elements);
 
-/* A tuple: the calls, the elements, and the calls of many elements so far; a dict of the calls that
- * were left, which it takes; and the elements that each kernel is for, by the numbers of the kernels:
- * int64s as bytes. */
-PyObject* te_select_served(PyObject* left);
+/* Counts a call that is left to numpy.where without a function of Python. */
+void te_select_count_left(te_select_verdict reason);
+
+/* A method of the module: the calls, the elements, and the calls of many elements so far; a dict of the
+ * calls that were left; and the elements that each kernel is for, by the numbers of the kernels: int64s
+ * as bytes. */
+PyObject* te_select_counts(PyObject* self, PyObject* unused);
 
 /* ---- chain.c: chains of Selects on contiguous arrays */
 
@@ -77,7 +81,17 @@ PyObject* te_select_empty(PyObject* module, PyObject* const* args, Py_ssize_t co
  * common ("K"). `inputs` are the strides that they came with. */
 void te_select_keep_order(te_select_where_call* call, int64_t inputs[3][TE_SELECT_WHERE_RANK]);
 
+/* ---- in_place.c: `te_select.copyto` and `te_select.putmask` */
+
+/* A method of the module: makes one of them, of a function of Python, NumPy's, and whether it is
+ * putmask. */
+PyObject* te_select_make_in_place(PyObject* module, PyObject* const* args, Py_ssize_t count);
+
 /* ---- extension.c and for_python.c: calls of operands that are taken */
+
+/* `te_select.where` itself. */
+PyObject* te_select_call_where(PyObject* self, PyObject* const* args, size_t flagged,
+                               PyObject* names);
 
 /* Selects into out or a new result; or only plans that, unless `plan` is NULL. */
 te_select_verdict te_select_operands_into(te_select_operands* found, PyObject* out,
