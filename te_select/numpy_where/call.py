@@ -129,7 +129,7 @@ def _traced(function: Any, *args: Any, **options: Any) -> Any:
     if torch is None or not torch.compiler.is_compiling():
         return function(*args, **options)
     if function is not where:
-        return function.__wrapped__(*args, **options)
+        return torch.compiler.disable(function)(*args, **options)  # torch's own cannot be traced
     return _traced_where(torch, *args, **options)
 
 
@@ -149,7 +149,7 @@ def _traced_arrays(*args: Any, out: Any) -> Any:
     if out is None:
         return found
     check_out(out, found)
-    out[...] = found  # torch's own copyto cannot be traced
+    out[...] = found
     return out
 
 

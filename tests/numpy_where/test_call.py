@@ -3,6 +3,7 @@
 import copy
 import inspect
 import pickle
+import sys
 import warnings
 
 import numpy as np
@@ -67,6 +68,31 @@ def test_call_that_is_left_is_numpys_for_the_reason_explained(name):
         assert repr(result) == repr(expected[0])
     else:
         assert difference((result, warned), expected) is None
+
+
+X, INTS = np.ones(1000), np.arange(1000) % 2
+SMALL = {
+    "cond alone": (te_select.where, INTS),
+    "dates": (te_select.where, INTS, INTS.view("M8[D]"), INTS.view("M8[s]")),
+    "a single date": (te_select.where, INTS, INTS.view("M8[s]"), np.datetime64(1, "D")),
+    "objects": (te_select.where, INTS, X.astype(object), 1),
+    "copyto": (te_select.copyto, X, 2.0, "same_kind", INTS > 0),
+    "copyto of all": (te_select.copyto, X, INTS),
+    "copyto that converts": (te_select.copyto, X, X.astype("f4"), "same_kind", INTS > 0),
+    "putmask": (te_select.putmask, X, INTS, 3.0),
+    "putmask of few values": (te_select.putmask, X, INTS > 0, X[:4].copy()),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_call_runs_no_python_of_ours(name):
+    function, *given = SMALL[name]
+    function(*given)  # loads what it needs
+    ran = []
+    sys.setprofile(lambda frame, event, _: ran.append((event, frame.f_globals.get("__name__"))))
+    function(*given)
+    sys.setprofile(None)
+    assert not [module for event, module in ran if event == "call" and "te_select" in module]
 
 
 @pytest.mark.parametrize("name", UNEXPLAINED)

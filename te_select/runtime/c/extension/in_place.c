@@ -8,12 +8,11 @@ enum { FIRST, SECOND, THIRD, FOURTH, MOST_ARGUMENTS };
 /* A function of NumPy's. */
 typedef struct {
   const char* names[MOST_ARGUMENTS]; /* of its arguments; NULL if it has no name */
-  int needed;                        /* the first so many arguments */
   PyObject *numpys, *python;         /* itself, and what takes masks that are not arrays */
 } te_select_in_place;
 
-static te_select_in_place copyto = {{"dst", "src", "casting", "where"}, 2, NULL, NULL};
-static te_select_in_place putmask = {{NULL, "mask", "values", NULL}, 3, NULL, NULL};
+static te_select_in_place copyto = {{"dst", "src", "casting", "where"}, NULL, NULL};
+static te_select_in_place putmask = {{NULL, "mask", "values", NULL}, NULL, NULL};
 
 static int place_of(const te_select_in_place* function, PyObject* name) {
   for (int i = 0; i < MOST_ARGUMENTS; ++i) {
@@ -33,9 +32,6 @@ static int find_arguments(const te_select_in_place* function, PyObject* const* a
     int place = place_of(function, PyTuple_GET_ITEM(names, i));
     if (place < 0 || found[place]) return 0;
     found[place] = args[count + i];
-  }
-  for (int i = 0; i < function->needed; ++i) {
-    if (!found[i]) return 0;
   }
   return 1;
 }
@@ -108,6 +104,8 @@ static int repeat(PyArrayObject* to, PyArrayObject* mask, PyArrayObject* values)
 
 /* ---- the calls ---------------------------------------------------------------------------------- */
 
+static int is_array(PyObject* value) { return value && PyArray_CheckExact(value); }
+
 /* Whether a mask may be one of another library, of which Python makes an array. */
 static int is_foreign(PyObject* mask) {
   return mask && !PyArray_CheckExact(mask) && !PyBool_Check(mask) &&
@@ -127,13 +125,12 @@ static PyObject* call_copyto(PyObject* Py_UNUSED(self), PyObject* const* args, s
   Py_ssize_t count = PyVectorcall_NARGS(flagged);
   PyObject* found[MOST_ARGUMENTS] = {NULL};
   int done = 0;
-  if (find_arguments(&copyto, args, count, names, found)) {
+  if (find_arguments(&copyto, args, count, names, found) && found[FIRST] && found[SECOND]) {
     PyObject *casting = found[THIRD], *mask = found[FOURTH];
     int may_convert = !casting || (PyUnicode_Check(casting) &&
                                    (!PyUnicode_CompareWithASCIIString(casting, "same_kind") ||
                                     !PyUnicode_CompareWithASCIIString(casting, "unsafe")));
-    if (may_convert && mask && PyArray_CheckExact(mask) &&
-        PyArray_TYPE((PyArrayObject*)mask) == NPY_BOOL)
+    if (may_convert && is_array(mask) && PyArray_TYPE((PyArrayObject*)mask) == NPY_BOOL)
       done = replace(found[FIRST], mask, found[SECOND]);
   }
   return end_call(&copyto, done, found[FOURTH], args, count, names);
@@ -144,8 +141,8 @@ static PyObject* call_putmask(PyObject* Py_UNUSED(self), PyObject* const* args, 
   Py_ssize_t count = PyVectorcall_NARGS(flagged);
   PyObject* found[MOST_ARGUMENTS] = {NULL};
   int done = 0;
-  if (find_arguments(&putmask, args, count, names, found) && !found[FOURTH] &&
-      PyArray_CheckExact(found[FIRST]) && PyArray_CheckExact(found[SECOND])) {
+  if (find_arguments(&putmask, args, count, names, found) && found[THIRD] && !found[FOURTH] &&
+      is_array(found[FIRST]) && is_array(found[SECOND])) {
     PyArrayObject *to = (PyArrayObject*)found[FIRST], *mask = (PyArrayObject*)found[SECOND];
     PyArrayObject* values = PyArray_Check(found[THIRD]) ? (PyArrayObject*)found[THIRD] : NULL;
     if (!PyArray_SAMESHAPE(to, mask)) {
