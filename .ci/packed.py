@@ -11,17 +11,15 @@ COMPUTED = (ast.Name, ast.Call, ast.JoinedStr, ast.Lambda)
 ASKING = {"all", "any", "bool", "callable", "hasattr", "isinstance"}
 
 
-def packed(tree: ast.AST, fields: set[str]) -> Iterator[str]:
+def packed(tree: ast.AST) -> Iterator[str]:
     """What a reader would want on lines of its own, by line."""
-    names = set(flags_of(tree))
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=targets), *_], value=ast.Tuple(elts=values)):
                 if not (are_read(targets, values) or are_alike(values)):
                     yield f"{node.lineno}: assigns unrelated things; expected a line for each"
             case ast.BinOp(op=ast.Mult(), left=left, right=right):
-                pairs = ((left, right), (right, left))
-                if any(is_text(a) and is_flag(b, names, fields) for a, b in pairs):
+                if (is_text(left) and is_flag(right)) or (is_text(right) and is_flag(left)):
                     yield f"{node.lineno}: multiplies by a bool; expected `x if flag else y`"
 
 
@@ -53,7 +51,7 @@ def is_text(node: ast.expr) -> bool:
     return isinstance(node, TEXTS) or isinstance(getattr(node, "value", None), str | bytes)
 
 
-def is_flag(node: ast.expr, names: set[str], fields: set[str]) -> bool:
+def is_flag(node: ast.expr) -> bool:
     """Whether an expression is a bool, by its form or by its name."""
     match node:
         case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
@@ -61,28 +59,14 @@ def is_flag(node: ast.expr, names: set[str], fields: set[str]) -> bool:
         case ast.Call(func=ast.Name(id=name)):
             return name in ASKING
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            known = fields if isinstance(node, ast.Attribute) else names
-            return name in known or name.startswith(("is_", "has_"))
+            return name.startswith(("is_", "has_"))
     return False
-
-
-def flags_of(tree: ast.AST) -> Iterator[str]:
-    """Names that are annotated as a bool; of attributes those of any file count."""
-    for node in ast.walk(tree):
-        match node:
-            case (
-                ast.arg(arg=name, annotation=ast.Name(id="bool"))
-                | ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="bool"))
-                | ast.FunctionDef(name=name, returns=ast.Name(id="bool"))
-            ):
-                yield name
 
 
 if __name__ == "__main__":
     listed = subprocess.run(["git", "ls-files", "*.py"], capture_output=True, check=True).stdout
     paths = [path for path in map(Path, listed.decode().splitlines()) if path.exists()]
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
-    fields = {name for tree in trees.values() for name in flags_of(tree)}
-    found = [f"{path}:{line}" for path, tree in trees.items() for line in packed(tree, fields)]
+    found = [f"{path}:{line}" for path, tree in trees.items() for line in packed(tree)]
     print(*found, sep="\n")
     sys.exit(bool(found))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from te_select.operator.systems import TYPE_NAMES
-from tests.corpus.partial import Instance, instances
 
 # Our name of each element type by all short ones: f32, s8, boolean.
 SHORT_NAMES = {
@@ -17,6 +16,28 @@ SHORT_NAMES = {
 OPEN = "dynamic"  # an element type left open in the source
 # In 2020 the base of pdpd was the operand else; te-select refuses what only that rule allowed.
 OBSOLETE = "ngraph.legacy_Select-1"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One set of concrete shapes; its label tells it from the others of its case."""
+
+    label: str
+    shapes: Mapping[str, Any]
+    out: tuple[int, ...]
+
+
+def instances(case):
+    """Concrete shapes of a case, and the reason if there are none."""
+    if "targets" in case:
+        return [
+            Instance(f"target {i}", target, tuple(target["out"]))
+            for i, target in enumerate(case["targets"])
+        ], ""
+    if "cond_pshape" in case:
+        return [], "partial shapes, for which the case names no sizes"
+    shapes = {operand: case[f"{operand}_shape"] for operand in ("cond", "then", "else")}
+    return [Instance("", shapes, tuple(case.get("out_shape", ())))], ""
 
 
 @dataclass(frozen=True)

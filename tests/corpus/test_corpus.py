@@ -33,23 +33,6 @@ def case(op, cond, then, else_, out=None, /, **more):
     }
 
 
-def partial(cond, then, else_, out, **more):
-    return {
-        "id": "mine",
-        "op": "openvino.Select-1",
-        "attrs": {"auto_broadcast": "numpy"},
-        "cond_pshape": cond,
-        "then_pshape": then,
-        "else_pshape": else_,
-        "out_pshape": out,
-        "cond_dtype": "boolean",
-        "then_dtype": "f32",
-        "else_dtype": "f32",
-        "expect": "ok",
-        **more,
-    }
-
-
 PASSING = {
     "zero against one": case("onnx.Where-9", [3], [1, 3], [0, 1], [0, 3]),
     "else of another type": case("onnx.Where-16", [2], [2], [2], else_dtype="f64"),
@@ -90,13 +73,8 @@ PASSING = {
         then_expr="np.full((2,2),np.inf)", out=[1] * 4, **{"else": [1]},
     ),
     "F layout": case("torch.where", [3, 5], [3, 5], [3, 5], [3, 5], attrs={"layouts": ["C", "F"]}),
-    "symbols": partial(
-        ["a", 1], ["b"], [], ["a", "b"], op="tvm.relax.where", attrs={}
-    ),
-    "open dims": partial([2, -1, -1], [-1, 8, -1], [-1, -1, 3], [2, 8, 3]),
-    "clash of static dims": partial([3, -1], [2, -1], [2, 4], None, expect="error"),
-    "targets": partial(
-        [-1], [-1, -1], [-1], None,
+    "targets": case(
+        "openvino.Select-1", None, None, None, [],
         targets=[{"cond": [4], "then": [3, 1], "else": [1], "out": [3, 4]}],
     ),
 }  # fmt: skip
