@@ -1,7 +1,6 @@
 """What the pages say holds: links, places, names, verbs, pictures, tables and figures."""
 
 import re
-import runpy
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from tests.support.documents import PAGES, ROOT, blocks
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 FIGURE = re.compile(r"(?<![\w.^])(?<!\D-)(?:\d+\.\d+|\d{3,})(?=x\b|(?!\w|\.\d))")
 MEASURED = ("docs/measurements.md", "docs/targets.md", "docs/tuning.md", "docs/where.md")
-PICTURES = runpy.run_path(str(ROOT / "docs" / "tools" / "pictures.py"))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -43,12 +41,6 @@ def test_every_verb_is_in_the_table_of_commands():
     text = (ROOT / "docs" / "commands.md").read_text().partition("\n## ")[0]
     cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     assert set(get_command(app).commands) == set(re.findall(r"`(\w+)`", "".join(cells)))
-
-
-@pytest.mark.parametrize("example", PICTURES["EXAMPLES"], ids=lambda example: example.name)
-def test_picture_is_what_the_script_draws(example):
-    path = PICTURES["FOLDER"] / f"{example.name}.svg"
-    assert path.read_text() == PICTURES["svg"](example), "python docs/tools/pictures.py"
 
 
 def test_no_page_installs_us_by_a_name_that_an_index_may_have():

@@ -108,11 +108,6 @@ def test_none_accepts_equal_shapes_only(shapes):
     assert result(*shapes, "none") == (shapes[0] if len(set(shapes)) == 1 else None)
 
 
-@given(SHAPES, st.sampled_from(RULES))
-def test_equal_shapes_combine_under_every_rule(shape, rule):
-    assert result(shape, shape, shape, rule) == shape
-
-
 BOTH = ("numpy", "multidirectional")
 COMBINED = [  # rules, their axis, shapes of cond, then and else, and out or None
     (RULES, -1, ((1,), (0,), (3,)), None),
@@ -160,12 +155,6 @@ def test_cond_that_no_rule_takes_is_told_of_none(cond):
     with pytest.raises(BroadcastError) as refused:
         broadcast(cond, (3,), (3,), "numpy")
     assert "multidirectional" not in str(refused.value)
-
-
-def test_pdpd_axis_minus_one_is_resolved_for_each_input():
-    found = broadcast((5,), (2, 3, 4, 5), (4, 5), "pdpd")
-    assert (found.cond_axes, found.else_axes) == ((3,), (2, 3))
-    assert broadcast((), (2, 3, 4, 5), (4, 1), "pdpd").else_axes == (2, None)
 
 
 NO_AXIS = (True, np.True_, 1.0, "1", None, 65, -65)

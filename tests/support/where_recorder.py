@@ -1,8 +1,7 @@
 """The C half of where() with kernels, a pool and memory that write down what is asked of them."""
 
 import ctypes
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,19 +44,19 @@ class Call(ctypes.Structure):
     )
 
 
-def _strides(array: Any, shape: tuple[int, ...]) -> list[int]:
+def _strides(array, shape):
     """The bytes from one element to the next along the axes of a shape; 0 if it is broadcast."""
     before = len(shape) - array.ndim
     own = zip(array.strides, array.shape, strict=True)
     return [0] * before + [step if extent != 1 else 0 for step, extent in own]
 
 
-def axes(*values: int) -> Any:
+def axes(*values):
     """One number for each axis."""
     return _Axes(*values)
 
 
-def call_of(cond: Any, x: Any, y: Any, out: Any) -> Call:
+def call_of(cond, x, y, out):
     """The call that selects these arrays."""
     call = Call(out.ndim, out.itemsize, _Axes(*out.shape))
     for number, array in enumerate((cond, x, y, out)):
@@ -98,12 +97,12 @@ class Staged(NamedTuple):
     block: int
     asked: list[Asked]
 
-    def made(self, kind: str) -> list[int]:
+    def made(self, kind):
         """How many elements a stage made at a time."""
         return [each.n for each in self.asked if each.kernel == f"stage {kind}"]
 
 
-def build(folder: Path) -> Path:
+def build(folder):
     """Compile the library."""
     half = [f"cpu/{name}.c" for name in HALF]
     recorded = ("-include", str(c_half.DRIVERS / "where_recorder.h"))
@@ -127,27 +126,25 @@ class Recorder:
         Keys of TE_SELECT_PROFILE; by the others no call has threads or flags.
     """
 
-    def __init__(
-        self, path: Path, folder: Path, monkeypatch: Any, threads: int = 4, **profile: int
-    ) -> None:
+    def __init__(self, path, folder, monkeypatch, threads=4, **profile):
         pairs = (_PROFILE | profile).items()
         monkeypatch.setenv("TE_SELECT_PROFILE", ",".join(f"{key}={value}" for key, value in pairs))
         monkeypatch.setenv("TE_SELECT_NUM_THREADS", str(threads))
         self._library = c_half.copied(path, folder)
         self["at_hand"] = threads
 
-    def __getitem__(self, name: str) -> int:
+    def __getitem__(self, name):
         return ctypes.c_int32.in_dll(self._library, name).value
 
-    def __setitem__(self, name: str, value: int) -> None:
+    def __setitem__(self, name, value):
         ctypes.c_int32.in_dll(self._library, name).value = value
 
-    def select(self, cond: Any, x: Any, y: Any, out: Any, *, rows: bool = True) -> int:
+    def select(self, cond, x, y, out, *, rows=True):
         """Select, with kernels of rows or without; return what that came to."""
         call = call_of(cond, x, y, out)
         return int(self._library.select_recorded(ctypes.byref(call), int(rows), None, None))
 
-    def staged(self, cond: Any, x: Any, y: Any, out: Any, bits: Any = None) -> Staged:
+    def staged(self, cond, x, y, out, bits=None):
         """What is decided of a call with inputs that are converted, whose result must be right.
 
         Sides of bytes become floats, an int32 cond booleans. Cond may be places of bits in `bits`.
@@ -169,9 +166,7 @@ class Recorder:
         assert number == kernel >= 0
         return Staged(*plan[1:], self.notes())
 
-    def asked(
-        self, cond: Any, x: Any, y: Any, out: Any = None, *, rows: bool = True
-    ) -> list[Asked]:
+    def asked(self, cond, x, y, out=None, *, rows=True):
         """What kernels are asked for by a call, whose result must be right."""
         operands = [np.asarray(cond), np.asarray(x), np.asarray(y)]
         expected = np.where(*operands)
@@ -182,38 +177,38 @@ class Recorder:
         assert out.tobytes() == expected.tobytes()
         return self.notes()
 
-    def notes(self) -> list[Asked]:
+    def notes(self):
         """What kernels were asked for by the last call, in the order of its tasks."""
         notes = (_Note * self["count_of_notes"]).in_dll(self._library, "notes")
         return sorted(map(_asked, notes), key=lambda asked: asked.task)
 
-    def copy(self, *arguments: int) -> None:
+    def copy(self, *arguments):
         """Call te_select_copy: two addresses with two strides each; m, n and an element's bytes."""
         self._library.te_select_copy(*map(ctypes.c_int64, arguments))
 
 
-def bits(*shape: int, dtype: str = "f4") -> Any:
+def bits(*shape, dtype="f4"):
     """An array of random bits."""
     size = int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize
     return np.random.default_rng(0).integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
 
 
-def mask(*shape: int) -> Any:
+def mask(*shape):
     """A random cond."""
     return np.random.default_rng(1).random(shape) < 0.5
 
 
-def operands(*shape: int, dtype: str = "f4") -> tuple[Any, Any, Any]:
+def operands(*shape, dtype="f4"):
     """Compact inputs of a call."""
     return mask(*shape), bits(*shape, dtype=dtype), bits(*shape, dtype=dtype)[::-1].copy()
 
 
-def kernels(asked: list[Asked]) -> list[tuple[str, int, int]]:
+def kernels(asked):
     """The kernels that were asked for, with m and n, without what repeats."""
     return list(dict.fromkeys((each.kernel, each.m, each.n) for each in asked))
 
 
-def _asked(note: _Note) -> Asked:
+def _asked(note):
     name = f"w{note.width}"
     if note.rows == 2:  # A_STAGE
         name = f"stage {SOURCES[note.number]}"

@@ -35,16 +35,6 @@ def workers(monkeypatch):
     monkeypatch.setattr(command, "Worker", FakeWorker)
 
 
-def test_every_attack_runs_and_is_in_the_summary(workers, capsys):
-    assert command.main(["--rounds", "1"]) == 0
-    shown = capsys.readouterr()
-    for name in command.ATTACKS:
-        assert f"{name}, seed 0: 1,200 tried" in shown.err
-        assert any(
-            line.startswith(name) and "1,200 things" in line for line in shown.out.split("\n")
-        )
-
-
 def test_failure_is_shown_with_its_seed_and_ends_in_exit_code_1(workers, capsys):
     assert command.main(["--only", "kills,races", "--rounds", "2"]) == 1
     shown = capsys.readouterr()
@@ -56,22 +46,6 @@ def test_interrupt_ends_with_the_summary(workers, monkeypatch, capsys):
     monkeypatch.setattr(FakeWorker, "interrupts", True)
     assert command.main(["--only", "races"]) == 130
     assert "3,600 things" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--only", "races,nope"], "names 'nope'; expected some of races, kills"),
-        (["--minutes", "0"], "--minutes is 0.0; expected a positive number"),
-        (["--rounds", "0"], "--rounds is 0; expected 1 or more"),
-        (["--seed", "-1"], "--seed is -1; expected 0 or more"),
-    ],
-)
-def test_bad_usage_is_refused(arguments, message, capsys):
-    with pytest.raises(SystemExit) as error:
-        command.main(arguments)
-    assert error.value.code == 2
-    assert message in capsys.readouterr().err
 
 
 # ---- processes of rounds ------------------------------------------------------------------------
