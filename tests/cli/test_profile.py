@@ -13,6 +13,7 @@ from te_select.runtime.call.cpu.profile import (
     from_bytes,
     problem_of_threads,
 )
+from te_select.records.doubt import BUSY
 from te_select.timing import cores
 from te_select.timing.cpu import calibrate as module
 from te_select.timing.cpu.calibrate import Comparison, Measured
@@ -26,7 +27,7 @@ def idle(tmp_path, monkeypatch):
     """An idle machine, a home of its own, and made-up figures."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
-    monkeypatch.setattr(cores, "busy_cores", lambda: 0.1)
+    monkeypatch.setattr(cores, "busy_cores", lambda: BUSY)
     row = Comparison("past the cache", 2, 1 << 20, 1.25)
     found = Measured(FOUND.decisions, (row,))
     monkeypatch.setattr(module, "measure", lambda _current, _step, _rounds: found)

@@ -142,6 +142,8 @@ def test_line_that_was_changed_by_hand_is_edited(tmp_path, entries):
         line = json.dumps({**entries[0].session, name: value})
         edit(tmp_path, lambda lines, line=line: lines.__setitem__(0, line))
         assert [entry.edited for entry in log.read(tmp_path).entries] == [True, False, False]
+    edit(tmp_path, lambda lines: lines.append(lines.pop().replace('"digest"', '"lost"')))
+    assert log.read(tmp_path).entries[-1].edited
 
 
 def test_record_holds_what_its_line_says(tmp_path):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -24,14 +25,17 @@ def names(folder):
 # ---- no room ------------------------------------------------------------------------------------
 
 
-def test_folder_without_room_is_named(tmp_path, monkeypatch):
-    def without_room(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, "does not take 1024 KiB .* set TMPDIR"),
+        (errno.ENFILE, "no temporary file can be opened: .* raise ulimit -n"),
+    ],
+)
+def test_folder_without_room_is_named(tmp_path, monkeypatch, number, said):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(os, "posix_fallocate", without_room)
-    message = f"{tmp_path} does not take 1024 KiB .* set TMPDIR"
-    with pytest.raises(scratch.NoRoomError, match=message):
+    monkeypatch.setattr(os, "posix_fallocate", Mock(side_effect=OSError(number, "none")))
+    with pytest.raises(scratch.NoRoomError, match=said):
         scratch.make()
     assert names(tmp_path) == set()
 
