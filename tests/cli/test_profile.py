@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from te_select.backends.cpu.compiled_profile import of_this_machine
+from te_select.records.doubt import BUSY
 from te_select.runtime.call.cpu.profile import (
     DECISIONS,
     NEVER,
     from_bytes,
     problem_of_threads,
 )
-from te_select.records.doubt import BUSY
 from te_select.timing import cores
 from te_select.timing.cpu import calibrate as module
 from te_select.timing.cpu.calibrate import Comparison, Measured
