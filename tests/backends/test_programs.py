@@ -26,6 +26,11 @@ def test_program_that_fails_or_is_silent_says_nothing(script, text):
     assert programs.first_line(script(text)) is None
 
 
+def test_compiler_that_names_no_machine_is_taken(script, monkeypatch):
+    monkeypatch.setenv("CC", script("exit 3"))
+    assert programs.c_compiler() == (script("exit 3"),)
+
+
 def test_cross_compiler_is_known_by_its_file(script, monkeypatch):
     """A wrapper that was mended says the same version as before."""
     seen = []

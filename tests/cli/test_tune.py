@@ -19,7 +19,7 @@ from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, flags_of, tuned
 from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
-from tests.support.tuning_records import edit, of_another_tvm
+from tests.support.tuning_records import edit, make, of_another_tvm
 
 NINE = Workload((9,), (9,), ())
 
@@ -273,8 +273,11 @@ def test_compile_and_inspect_say_which_record_and_why(tmp_path, fake):
     assert without["kernels"][0]["origin"] == "default"
 
 
-def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
-    """Those of which the knobs are gone, or the line is damaged, are failures of their own."""
+def test_old_records_that_still_win_are_taken_over(tmp_path, fake, monkeypatch):
+    """Those of which the knobs are gone, or the line is damaged, are failures of their own.
+
+    What was unsure is not tried.
+    """
     large = [Workload((n,), (n,), (n,)) for n in (4096, 9000)]
     args = ["tune", *flags_of(SMALL, *large), *ON]
     fake()
@@ -282,7 +285,7 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
     tuned = sorted(log.read(tmp_path / TARGET).entries, key=lambda entry: entry.key)
     old = [of_another_tvm(entry) for entry in tuned]
     store.drop(tmp_path / TARGET, log.read(tmp_path / TARGET).entries)
-    store.put(tmp_path / TARGET, old)
+    store.put(tmp_path / TARGET, [*old, of_another_tvm(make(FEW, unsure="busy"))])
 
     def change(lines):
         lines[1] = lines[1].replace("unroll", "unrolled")
@@ -291,6 +294,9 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake):
     edit(tmp_path / TARGET, change)
     again = ["tune", "--again", *ON, "--tuning-logs", tmp_path, "--json"]
     fake(flat)
+    with monkeypatch.context() as patch:
+        patch.setattr(cores.Watch, "others", lambda _: 2.0)
+        assert json.loads(run(*again).stdout)["workloads"][0]["record"]["unsure"]
     first, second, third = json.loads(run(*again).stdout)["workloads"]
     assert first["record"] is None and "not taken over" in first["passed_over"]
     assert "the knobs differ in " in second["error"]
