@@ -112,6 +112,7 @@ def test_knobs_are_told_and_drawn(tmp_path, fake):
     assert again["fresh"] is False
     assert again["knobs"][0]["name"] == "unroll"
     assert again["knobs"][0]["gain"] == pytest.approx(2.0, rel=0.05)
+    assert again["knobs"][0]["tried"]["8"] < again["knobs"][0]["tried"]["4"]
     assert (tmp_path / "knobs.svg").stat().st_size > 1000
 
 

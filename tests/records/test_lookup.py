@@ -206,9 +206,8 @@ def test_folder_without_records_is_refused(tmp_path, make, said):
         te_select.compile(flat(8), tuning_logs=tmp_path / "logs")
 
 
-def test_shipped_logs_are_read_by_default_and_false_reads_none(tmp_path, monkeypatch):
+def test_false_reads_no_logs(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "SHIPPED", tmp_path)
-    assert schedule(flat(20_000), V4).origin == "default"
     config = add(tmp_path, flat(20_000))
     assert schedule(flat(20_000), V4).config == config
     found = find(flat(20_000), V4, False)

@@ -194,16 +194,6 @@ def test_what_is_no_file_is_refused_without_a_wait(tmp_path, flats, name, kind):
         store.put(folder, [])
 
 
-def test_many_damaged_lines_are_one_warning(tmp_path, flats):
-    store.put(tmp_path, flats)
-    edit(tmp_path, lambda lines: lines.extend(f"torn{i}" for i in range(900)))
-    with pytest.warns(RuntimeWarning) as caught:
-        log.read(tmp_path).warn()
-    assert "so are 899 more (te-select logs list)" in str(caught[0].message)
-    assert len(caught) == 1
-    assert len(log.read(tmp_path).complaints()) == 900
-
-
 @pytest.mark.parametrize("wrong", ["a\0b", "x" * 300])
 def test_folder_whose_name_is_none_is_refused(tmp_path, wrong):
     with pytest.raises(te_select.TuningError, match="cannot be written"):

@@ -27,13 +27,6 @@ def edit_fields(path, change):
     return path
 
 
-def without_manifest(path):
-    """Turn a library into one as te-select 0.1 made it: its manifest is only beside it."""
-    image = path.read_bytes().replace(embedded.OWNER, b"te-first\0\0")
-    path.write_bytes(image)
-    return path
-
-
 def _manifest(image):
     start, size = embedded._place(image, "it")
     return start, image[start : start + size]

@@ -50,13 +50,6 @@ def test_unsure_workload_is_tuned_again_next_time(run, tmp_path):
     assert run.measurer.measured == []
 
 
-def test_unsure_record_does_not_replace_one_that_is_sure(run, tmp_path):
-    sure = run()
-    assert run(busy=1.0, force=True).unsure
-    (entry,) = log.read(tmp_path / TARGET).entries
-    assert (entry.seconds, entry.unsure) == (pytest.approx(sure.seconds), "")
-
-
 def test_drift_that_all_contestants_share_is_no_spread(run):
     """The machine was twice as slow in every second round; the fake has noise of its own."""
 

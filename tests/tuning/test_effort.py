@@ -11,7 +11,6 @@ from te_select.tuning.journal import Trial, knobs_of
 from te_select.tuning.options import EFFORTS, Options
 from te_select.tuning.show import report_of_knobs
 from tests.support.cli import run as run_verb
-from tests.support.cli import run_json
 from tests.support.clock import Clock
 from tests.support.tuning_fakes import BIG, FakeMeasurer
 from tests.support.tuning_records import V4
@@ -124,14 +123,3 @@ def test_report_has_every_value_tried_with_its_best_time():
     assert rows.tried == {"false": 2e-6, "true": 3e-6}
     lines = list(report_of_knobs([unroll, rows]))
     assert "  tried 4: 4 us, 8: 2 us, 1: failed" in lines
-
-
-def test_json_has_every_value_that_was_tried(tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "open_measurer", lambda *_: FakeMeasurer())
-    monkeypatch.setattr(options, "open_measurer", lambda *_: FakeMeasurer())
-    shapes = ["--cond", "1024", "--then", "1024", "--else", "1024", "--all", "--no-profile"]
-    given = ["--target", V4.name, "--fix", "unroll=8", "--tuning-logs", tmp_path]
-    (found,) = run_json("tune", *shapes, *given)["workloads"]
-    tried = {knob["name"]: knob["tried"] for knob in found["knobs"]}
-    assert set(tried["unroll"]) == {"4", "8"} and tried["unroll"]["8"] < tried["unroll"]["4"]
-    assert run_verb("tune", *shapes, *given, "--fix", "unroll=4").exit_code == 2
