@@ -63,7 +63,7 @@ def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE) -> Any:
 
 
 def _filled(condition: Any, mask: Any) -> Any:
-    """A cond that is false where it is masked."""
+    """A cond whose masked elements are false."""
     if condition.dtype != np.bool_:
         return ma.filled(condition, False)
     return numpy_where.where(mask, False, ma.getdata(condition))
