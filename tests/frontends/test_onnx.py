@@ -140,8 +140,6 @@ READ = {
     "what follows counts more than what is stated": ([node("Neg", ["x"], ["z"]), OF_Z], INPUTS,
         {"value_info": [tensor("z", "float32", [7, 7])]}, {"then_shape": ("batch", 4)}),
     "constants": ([FLAGS, WHERE], [], {"initializer": WEIGHTS}, FOLDED),
-    "default that may be overridden": ([FLAGS, WHERE], [tensor("x", "float32", [2])],
-        {"initializer": WEIGHTS}, COMPILED),
     **{f"initializer that is an input of IR version {each}": (
         [FLAGS, WHERE], [tensor("x", "float32", [2])],
         {"initializer": WEIGHTS, "ir_version": each}, FOLDED if each < 4 else COMPILED)
