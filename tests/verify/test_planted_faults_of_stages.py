@@ -12,8 +12,10 @@ from tests.runtime.c.cpu import test_where_stages as checks
 from tests.support import c_half, where_recorder
 
 FAULTS = [
-    "where_stage.c: stage->make(data, &bytes, (int64_t)({bit % 8 => 0}))",
-    "where_stage.c: (void*)(stage->bits + {bit / 8 => bit})",
+    "where_stage.c: int64_t place = (int64_t)({bit % 8 => 0}),",
+    "where_stage.c: first = stage->bits + {bit / 8 => bit};",
+    "where_stage.c: int64_t words = bytes < WORD ? 0 : {bytes / WORD - 1 => bytes / WORD};",
+    "where_stage.c: memcpy(to + 8 * done, made, (size_t)({n - 8 * done => 8}));",
     "where_stage.c: to[i] = stage->bits[bit / 8] >> {bit % 8 => 0} & 1;",
     "where_stage.c: if ({stride == item || n == 1 => 1}) return make_contiguous",
     "where_stage.c: if (make_contiguous(stage, items, count, to + {at * width => at})) return -1;",

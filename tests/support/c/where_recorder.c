@@ -137,9 +137,9 @@ static int32_t words_to_truths(void* const* data, const int64_t* sizes, int64_t 
   return note_stage(TE_SELECT_KIND_INT8 + 2, data, *sizes, flags);
 }
 
-/* Its size counts bytes. */
+/* Its size counts words. */
 static int32_t bits_to_truths(void* const* data, const int64_t* sizes, int64_t flags) {
-  for (int64_t i = 0; i < 8 * *sizes; ++i)
+  for (int64_t i = 0; i < 64 * *sizes; ++i)
     ((char*)data[1])[i] = ((uint8_t*)data[0])[(i + flags) / 8] >> (i + flags) % 8 & 1;
   return note_stage(TE_SELECT_KIND_BITS, data, *sizes, flags);
 }

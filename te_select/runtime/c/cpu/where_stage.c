@@ -5,6 +5,7 @@
 #include "where_plan.h"
 
 enum { GATHERED = 256 }; /* items that are gathered on the stack */
+enum { WORD = 8 };       /* bytes of a word of bits */
 
 static void gather_bits(const te_select_stage* stage, const char* from, int64_t stride, int64_t n,
                         char* to) {
@@ -14,14 +15,22 @@ static void gather_bits(const te_select_stage* stage, const char* from, int64_t 
   }
 }
 
-/* The stage makes eight booleans of two bytes; of the second it reads nothing if all are in the first,
- * so the last byte, behind which there may be no memory, is left then. */
+/* The stage makes 64 booleans of two words. The last words are copied, as there may be no memory behind
+ * the last byte. */
 static int make_of_bits(const te_select_stage* stage, const char* from, int64_t n, char* to) {
   uintptr_t bit = (uintptr_t)from;
-  int64_t bytes = bit % 8 ? n / 8 : (n - 1) / 8;
-  void* const data[] = {(void*)(stage->bits + bit / 8), to};
-  if (bytes && stage->make(data, &bytes, (int64_t)(bit % 8))) return -1;
-  gather_bits(stage, from + 8 * bytes, 1, n - 8 * bytes, to + 8 * bytes);
+  const char* first = stage->bits + bit / 8;
+  int64_t place = (int64_t)(bit % 8), bytes = (place + n + 7) / 8;
+  int64_t words = bytes < WORD ? 0 : bytes / WORD - 1;
+  void* const data[] = {(void*)first, to};
+  if (words && stage->make(data, &words, place)) return -1;
+  int64_t done = words * WORD, last = 2;
+  uint64_t copied[3] = {0};
+  char made[2 * 8 * WORD];
+  memcpy(copied, first + done, (size_t)(bytes - done));
+  void* const at_end[] = {copied, made};
+  if (stage->make(at_end, &last, place)) return -1;
+  memcpy(to + 8 * done, made, (size_t)(n - 8 * done));
   return 0;
 }
 

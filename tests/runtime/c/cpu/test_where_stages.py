@@ -97,9 +97,11 @@ def test_bits_are_read_from_any_place_on(alone):
             continue
         assert notes[0].data[0] == packed.ctypes.data + first // 8
         blocks = [min(found.block, 9000 - at) for at in range(0, 9000, found.block)]
-        # Of whole bytes the last one is read alone: behind it there may be no memory.
-        whole = [n // 8 if first % 8 else (n - 1) // 8 for n in blocks]
-        assert [each.n for each in notes] == whole
+        # The last words are read from a copy: behind the last byte there may be no memory.
+        whole = [(first % 8 + n + 7) // 64 - 1 for n in blocks]
+        assert [each.n for each in notes] == [n for words in whole for n in (words, 2)]
+        last = packed.ctypes.data + packed.nbytes
+        assert all((packed.ctypes.data <= each.data[0] < last) == (each.n != 2) for each in notes)
 
 
 def test_bytes_are_counted_as_they_lie_in_memory(where):
