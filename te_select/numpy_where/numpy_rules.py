@@ -67,7 +67,7 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
             return NotImplemented
         tensor_libraries.by_type[type(args[0])] = by_bits
         found = by_bits(*args, out=out)
-        return _where(mask.unpacked(), *args[1:], out=out) if found is None else found
+        return _where(bits.unpacked(*mask), *args[1:], out=out) if found is None else found
     if len(args) != 3 or reason == "arguments":  # noqa: PLR2004 - cond, x, y
         if out is not None:
             raise TypeError("where() takes out only with cond, x and y")

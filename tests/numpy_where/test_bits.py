@@ -33,7 +33,7 @@ def test_every_slice_is_what_numpy_makes_of_it(make, size):
     column = make(values)
     for start in range(min(size, 10)):
         for end in range(start + 1, size + 1)[-10:]:
-            found = bits.find(column[start:end]).unpacked()
+            found = bits.unpacked(*bits.find(column[start:end]))
             assert found.dtype == bool and found.tolist() == values[start:end].tolist()
 
 
