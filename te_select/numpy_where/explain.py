@@ -124,6 +124,6 @@ def _of_objects(*given: Any) -> Explanation:
         plan = Plan(*extension.plan(*mask, *inputs[1:], out))
         if plan.left == "none":
             return _served(plan)
-        inputs[0] = mask.unpacked()
+        inputs[0] = bits.unpacked(*mask)
     cond, x, y = numpy_rules.as_sides(*inputs)
     return _with(explain(cond, x, y, out), "arrays are made of the operands")

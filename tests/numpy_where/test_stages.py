@@ -196,27 +196,44 @@ def test_function_of_tensors_says_what_it_does_not_convert():
         select(cond, out.view("u1")[:9], out, out)
 
 
-NEAREST, DOWNWARD, UPWARD = 0, 0x400, 0x800  # of fenv.h
-MODES = """
+NEAREST, DOWNWARD, UPWARD, TO_ZERO = 0, 0x2000, 0x4000, 0x8040  # of MXCSR; subnormals are zeros
+MODES = f"""
 import ctypes, numpy as np, te_select
-set_mode = ctypes.CDLL("libm.so.6").fesetround
-ints, zeros = np.full(300_000, 2**53 + 1), np.zeros(300_000)
-halves = np.array([0.0, -0.0, 6e-8, -6e-8, 1.0], "f2")
-def check(*given):
-    assert te_select.where(*given).tobytes() == np.where(*given).tobytes()
-te_select.where(True, np.float32(1), zeros[:9])  # kernels are there before the mode is set
+libm = ctypes.CDLL("libm.so.6")
+def set_mode(mode):
+    modes = (ctypes.c_uint32 * 8)()  # fenv_t of glibc, whose last word is MXCSR
+    libm.fegetenv(modes)
+    modes[7] = modes[7] & ~{UPWARD | DOWNWARD | TO_ZERO} | mode
+    libm.fesetenv(modes)
+def where(of, cond, x, y):
+    return of.where(cond, x, y)
+def select(of, cond, x, y):
+    return of.select([cond, cond], [x, y], y[0])
+def copyto(of, cond, x, y):
+    of.copyto(out := y.copy(), x, where=cond)
+    return out
+def putmask(of, cond, x, y):
+    of.putmask(out := y.copy(), cond, x)
+    return out
+n = 300_000
+tiny, zeros = np.full(n, 1e-40, "f4"), np.zeros(n)
+halves = np.resize(np.array([0.0, -0.0, 6e-8, -6e-8, 1.0], "f2"), n)
+pairs = [(np.full(n, 2**53 + 1), zeros), (tiny, zeros), (halves, tiny), (halves, zeros + 0j)]
+for x, y in pairs:
+    te_select.where(x, x, y)  # kernels are there before the mode is set
 """
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="other CPUs number the modes otherwise")
-@pytest.mark.parametrize("first, then", [(NEAREST, UPWARD), (UPWARD, NEAREST), (DOWNWARD, UPWARD)])
-def test_threads_round_as_the_caller_does(first, then):
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other CPUs have no MXCSR")
+@pytest.mark.parametrize("function", ["where", "select", "copyto", "putmask"])
+def test_threads_compute_in_the_mode_of_the_caller(function):
     code = f"""{MODES}
-for mode in ({first}, {then}):
+for mode in {NEAREST, UPWARD, DOWNWARD, TO_ZERO, NEAREST, UPWARD | TO_ZERO, DOWNWARD}:
     set_mode(mode)
-    check(ints > 0, ints, zeros)
-    for other in ("f4", "f8", "c8", "c16"):
-        check(np.ones(5, bool), halves, np.ones(5, other))
+    for x, y in pairs:
+        for cond in (x > 0, tiny > 0) if {function!r} != "where" else (x, tiny):
+            found, expected = ({function}(of, cond, x, y) for of in (te_select, np))
+            assert found.tobytes() == expected.tobytes(), (mode, x.dtype, cond.dtype)
 """
     python(code, TE_SELECT_NUM_THREADS="3", TE_SELECT_PROFILE=FORCED)
 
