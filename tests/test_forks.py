@@ -155,6 +155,58 @@ SCRIPTS = {
 }
 
 
+# The lock of a module that another thread is importing is never released in a child.
+IMPORTS = """
+    import importlib.util, importlib.abc
+    from te_select.numpy_where.kernels import library
+
+    importing = threading.Event()
+    operands = map(importlib.import_module(sys.argv[2]).asarray, (True, 1.0, 2.0))
+
+    class SlowLoader(importlib.abc.Loader):
+        def find_spec(self, name, *_):
+            return importlib.util.spec_from_loader(name, self) if name == sys.argv[1] else None
+
+        def exec_module(self, module):
+            importing.set()
+            time.sleep(0.5)
+            raise ImportError(module)
+
+    def call():
+        try:
+            te_select.where(*operands)
+        except ImportError:
+            pass
+
+    def child():
+        signal.alarm(20)
+        try:
+            importlib.import_module(sys.argv[1])
+        except ImportError:
+            pass
+
+    sys.meta_path.insert(0, SlowLoader())
+    library._from_cache = library._prebuilt = lambda _: None
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert importing.wait(100)
+    assert forked(child) == 0
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "operands"),
+    [
+        ("te_select.compiler.family_library", "numpy"),
+        ("te_select.numpy_where.torch_operator", "torch"),
+    ],
+)
+def test_fork_waits_for_imports_of_a_first_call(module, operands):
+    pytest.importorskip(operands)
+    run(IMPORTS, module, operands)
+
+
 @pytest.mark.parametrize("case", SCRIPTS)
 def test_script_ends_as_it_should(case):
     run(SCRIPTS[case])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email.parser  # noqa: F401 - versions need it; no fork may meet its import
 import functools
 import hashlib
 import os

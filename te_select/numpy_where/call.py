@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy import where as numpy_where  # which a program may replace by ours
 
+from te_select import forks
 from te_select.errors import not_installed
 from te_select.numpy_where.explain import Explanation, explain
 from te_select.numpy_where.kernels import library
@@ -100,6 +101,7 @@ class Where(Protocol):
         """Take the kernels of a library that was shipped."""
 
 
+@forks.no_fork_during()
 def build(path: str | None = None, target: str = "native") -> Path:
     """Build all kernels of `te_select.where`; see `building.build`."""
     try:

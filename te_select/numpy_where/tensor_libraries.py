@@ -7,6 +7,7 @@ from weakref import ref
 
 import numpy as np
 
+from te_select import forks
 from te_select.errors import ArgumentError, asked, is_a
 
 _TENSORS = {"torch": "Tensor", "jax": "Array", "cupy": "ndarray", "dask.array": "Array"}
@@ -50,7 +51,8 @@ def find(values: Iterable[Any]) -> Callable[..., Any] | None:
 def _functions(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """What does all calls of a library, and what does the common ones."""
     if name == "torch":
-        from te_select.numpy_where import torch_operator  # noqa: PLC0415 - imports torch
+        with forks.no_fork_during():
+            from te_select.numpy_where import torch_operator  # noqa: PLC0415 - imports torch
 
         return torch_operator.of_torch, torch_operator.common_call
     if name == "dask.array":  # whose calls may be left to numpy.where

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import te_select
-from te_select import notices, variables
+from te_select import forks, notices, variables
 from te_select.errors import (
     ArtifactError,
     SelectError,
@@ -63,7 +63,8 @@ def function_of_tensors(name: str, type_of_tensors: type) -> Any:
     if _first is None:
         return None
     if not hasattr(type_of_tensors, "__dlpack_c_exchange_api__"):
-        import tvm_ffi  # noqa: F401, PLC0415 - it gives the API to releases of torch without it
+        with forks.no_fork_during():
+            import tvm_ffi  # noqa: F401, PLC0415 - it gives the API to releases of torch without it
     address = ctypes.cast(_first[f"__tvm_ffi_{name}"], ctypes.c_void_p).value
     try:
         return extension.tensor_entry(address, type_of_tensors)
@@ -278,6 +279,7 @@ def _advice() -> dict[str, str]:
     return of_this_machine().advice
 
 
+@forks.no_fork_during()  # a child could wait for ever for a lock of these imports
 def _build_here(parts: list[str]) -> bytes:
     from te_select.compiler.family_library import build_family  # noqa: PLC0415 - imports tvm
 
