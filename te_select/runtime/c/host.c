@@ -267,7 +267,7 @@ int te_select_check(const te_select_kernel* kernel, const TVMFFIAny* args, int32
   for (int i = 0; i < TE_SELECT_OUT && operands[TE_SELECT_OUT].count; ++i) {
     if (check_overlap(&r, i, &operands[i], &operands[TE_SELECT_OUT])) return -1;
   }
-  if (mode == TE_SELECT_TRY) *result = (TVMFFIAny){.type_index = kTVMFFIBool, .v_int64 = 1};
+  if (mode != TE_SELECT_STRICT) *result = (TVMFFIAny){.type_index = kTVMFFIBool, .v_int64 = 1};
   return operands[TE_SELECT_OUT].count > 0;
 }
 

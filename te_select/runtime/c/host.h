@@ -39,8 +39,9 @@ typedef struct {
 } te_select_memory;
 
 /* How an exported function takes its arguments: exactly the element types, or any type of their
- * width. In the third mode it tries: it returns true if it took them, and nothing if it refused. In
- * the fourth, the arguments are those of a plain C function, which keeps the error. */
+ * width; the second also returns true. In the third mode it tries: it returns true if it took them,
+ * and nothing if it refused. In the fourth, the arguments are those of a plain C function, which
+ * keeps the error. */
 typedef enum { TE_SELECT_STRICT, TE_SELECT_BITS, TE_SELECT_TRY, TE_SELECT_PLAIN } te_select_mode;
 
 /* Checks the arguments (cond, then, else, out) and finds their memory and the size of every named

@@ -1,7 +1,9 @@
-"""The extension in interpreters of Python: the main one alone, and without the lock."""
+"""The extension in interpreters of Python: the main one, which may end, and without the lock."""
 
 import sys
 import sysconfig
+
+import pytest
 
 from te_select.runtime.call import _extension as extension
 from tests.support.programs import python
@@ -42,3 +44,31 @@ def test_only_the_main_interpreter_has_it_whoever_is_first():
 def test_import_leaves_the_lock_as_it_is():
     is_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
     assert is_enabled() is not bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+
+
+ENDING = """
+    import sys, threading, time
+    import numpy as np
+    from te_select import Workload, compile
+    from te_select.operator.dtypes import numpy_dtype
+
+    kernel = compile(Workload((999,), (999,), (), sys.argv[1]), tuning_logs=False)
+    cond = np.ones(999, bool)
+    strided = np.ones(2 * 999, numpy_dtype(sys.argv[1]))[::2]
+    number = strided[0] if sys.argv[2] == "scalar of NumPy" else 0.5
+
+    def call():
+        while True:
+            kernel(cond, strided, number)
+
+    for _ in range(4):
+        threading.Thread(target=call, daemon=True).start()
+    time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("number", ["number", "scalar of NumPy"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_threads_may_call_while_the_interpreter_ends(dtype, number):
+    pytest.importorskip("ml_dtypes")
+    python(ENDING, dtype, number)

@@ -17,6 +17,7 @@ from te_select.runtime.call import capture, jax_memory, raised
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.runtime.call.cpu.profile import EXPECTED, Profile, problem_of_threads
+from te_select.runtime.call.device import Device, Operand, Output
 from te_select.runtime.call.extension import empty, extension
 from te_select.runtime.call.kernel import FORCED_LEVEL, Kernel
 from te_select.runtime.call.torch_state import STATE as torch_state
@@ -50,10 +51,9 @@ class CpuKernel(Kernel):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        attempt = self._code[f"__tvm_ffi_{self.workload.name}__try"]
-        address = ctypes.cast(attempt, ctypes.c_void_p).value or 0
         # The extension takes arrays, numbers and tensors of tvm-ffi in a third of `_try`'s time.
-        self._entry = extension.entry(address)
+        self._entry = self._entry_to("__try")
+        self._entry_of_bits = self._entry_to("__bits")
 
     def __call__(  # noqa: PLR0911, PLR0912 - the ways in, in one place: a call is a tenth
         self, cond: Any, then: Any, else_: Any, out: Any = None
@@ -136,6 +136,16 @@ class CpuKernel(Kernel):
                 if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
                     raise  # from a signal handler, or from a kernel that has failed
         return self._adapt(cond, then, else_, out)
+
+    def _entry_to(self, mode: str) -> Callable[..., bool]:
+        function = self._code[f"__tvm_ffi_{self.workload.name}{mode}"]
+        entry: Callable[..., bool] = extension.entry(ctypes.cast(function, ctypes.c_void_p).value)
+        return entry
+
+    def _run(self, inputs: list[Operand], output: Output, device: Device) -> None:
+        # Calls by tvm-ffi in daemon threads abort a process whose interpreter ends.
+        if not self._entry_of_bits(*(each.value for each in inputs), output.value):
+            super()._run(inputs, output, device)
 
     @staticmethod
     def missing(target: Mapping[str, Any]) -> list[str]:
