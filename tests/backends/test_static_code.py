@@ -1,8 +1,11 @@
 """Static libraries and objects: which names they have, and several of them in one program."""
 
+import importlib.util
 import json
+import platform
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -59,9 +62,9 @@ def folder(tmp_path_factory):
     return made
 
 
-def linked(folder, out, *files):
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    words = [compiler, "-Wall", "-Werror", "main.c", *files, "-pthread", "-ldl", "-o", out]
+def linked(folder, out, *files, compiler=None):
+    compiler = compiler or [shutil.which("gcc") or shutil.which("cc")]
+    words = [*compiler, "-Wall", "-Werror", "main.c", *files, "-pthread", "-ldl", "-o", out]
     output(*words, cwd=folder)
     assert output(folder / out, cwd=folder) == "1 6 7 4\n"
 
@@ -73,6 +76,14 @@ def test_two_libraries_share_a_kernel_and_the_message(folder, files):
 
 def test_program_without_shared_libraries_runs(folder):
     linked(folder, "static", "-static", "one.a", "two.a", "-w", "-Wl,--no-warnings")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed")
+def test_program_of_musl_runs(folder):
+    target = f"{platform.machine()}-linux-musl"
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", target]
+    linked(folder, "musl", "-static", "one.a", "two.a", compiler=zig)
 
 
 @pytest.mark.parametrize("config", [None, {"bytes_per_thread": 0}])

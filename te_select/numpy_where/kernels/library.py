@@ -27,16 +27,17 @@ from te_select.errors import (
 )
 from te_select.numpy_where.kernels import key
 from te_select.operator import family
-from te_select.runtime.artifact import cache, files, stored
+from te_select.runtime.artifact import cache, embedded, files, stored
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.extension import extension
 from te_select.runtime.call.image import call_for_int, load_bytes
 
-# A library of several levels, which only wheels have (``make wheel``).
-#
-# Compressed it takes 2.7 MB instead of 6.0, and 24 ms to read (Zen 5).
-PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "where.so.gz"
+# A library of several levels, which only wheels have (``make wheel``). Beside it lies its seal: the
+# library without the machine code, compressed. So strip and patchelf may rewrite the library, and
+# what runs is as it was built (docs/packaging.md).
+PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "libte_select_where.so"
+_SEAL = ".seal"
 _MOST_BYTES = 64 << 20  # ten times as many as the library has
 _STACK = 8 << 20  # bytes, as the first thread has; importing TVM in 64 KB ends the process
 _lock = threading.RLock()
@@ -232,8 +233,9 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
     if files.is_missing(PREBUILT):
         return None
     try:
-        with gzip.open(PREBUILT) as file:
-            image = file.read(_MOST_BYTES)
+        image = files.read(PREBUILT)
+        with gzip.open(PREBUILT.with_suffix(_SEAL)) as file:
+            image = embedded.with_code_of(image, file.read(_MOST_BYTES))
         manifest, _ = _checked(image, str(PREBUILT))
     except caught(ArtifactError, OSError, EOFError, zlib.error, MemoryError) as error:
         text = f"{PREBUILT} cannot be used, install that wheel again, by its path: {error}"

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shutil
+import subprocess
 import textwrap
 import threading
 
@@ -17,7 +18,7 @@ from te_select.errors import ArtifactError
 from te_select.numpy_where.kernels import building, key, library
 from te_select.operator.family import STAGES, held
 from te_select.operator.stages import stages
-from te_select.runtime.artifact import cache, stored
+from te_select.runtime.artifact import cache, embedded, stored
 from tests.support.libraries import edit_fields
 from tests.support.programs import python
 from tests.support.where_calls import path_of_python
@@ -210,11 +211,17 @@ def test_use_refuses_other_libraries(tmp_path):
             te_select.where.use(other)
 
 
+def put(path, image):
+    """Write a library as it lies in a wheel, with its seal."""
+    path.write_bytes(image)
+    path.with_suffix(".seal").write_bytes(gzip.compress(embedded.without_code(image), 1))
+
+
 @pytest.fixture
 def wheel(tmp_path, family):
-    """Code that makes a file of a wheel, and lets nothing be built."""
-    path = tmp_path / "where.so.gz"
-    path.write_bytes(gzip.compress((family / key.entry(key.WHOLE)).read_bytes(), 1))
+    """A library as in a wheel, and code that takes it and lets nothing be built."""
+    path = tmp_path / "libte_select_where.so"
+    put(path, (family / key.entry(key.WHOLE)).read_bytes())
     before = """
         import pathlib
         from te_select.numpy_where.kernels import library
@@ -234,17 +241,53 @@ def test_what_is_in_the_cache_comes_before_the_wheel(wheel, folder):
     assert use(folder, wheel[1]) == FROM_A_FILE
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        pytest.param(lambda data: data[:5000], id="cut"),
-        pytest.param(lambda data: gzip.compress(gzip.decompress(data)[:-1], 1), id="another"),
-        pytest.param(lambda data: gzip.compress(bytes(200 << 20), 1), id="endless"),  # to be read
-    ],
-)
-def test_damaged_library_of_the_wheel_is_named(wheel, tmp_path, spoil):
+@pytest.mark.parametrize("command", ["strip", "strip -R .comment", "patchelf --set-rpath /usr/lib"])
+def test_library_that_packagers_rewrite_runs_as_it_was_built(wheel, tmp_path, command):
     path, before = wheel
-    path.write_bytes(spoil(path.read_bytes()))
+    words = command.split()
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"no {words[0]}")
+    built = path.read_bytes()
+    subprocess.run([*words, path], check=True)
+    assert path.read_bytes() != built or command == "strip"  # a library has no symbols to strip
+    check = f"assert library._prebuilt([]) == open({str(tmp_path / 'built')!r}, 'rb').read()"
+    (tmp_path / "built").write_bytes(built)
+    before = textwrap.dedent(before) + check
+    assert use(tmp_path / "cache", before, TE_SELECT_BUILD="error") == FROM_A_FILE
+
+
+def flipped(data):
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+def of_seal(change):
+    """The same change of what the seal holds."""
+    return lambda data: gzip.compress(change(gzip.decompress(data)), 1)
+
+
+SPOILT = {
+    "code": (".so", flipped),
+    "cut": (".so", lambda data: data[:5000]),
+    "headers": (".so", lambda data: data[:40] + bytes(40) + data[80:]),
+    "empty": (".so", lambda data: b""),
+    "seal": (".seal", of_seal(flipped)),
+    "cut seal": (".seal", lambda data: data[:5000]),
+    "headers of the seal": (".seal", of_seal(lambda data: b"")),
+    "endless seal": (".seal", lambda data: gzip.compress(bytes(200 << 20), 1)),
+    "no seal": (".seal", None),
+}
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_damaged_library_of_the_wheel_is_named(wheel, tmp_path, how):
+    path, before = wheel
+    ending, spoil = SPOILT[how]
+    spoilt = path.with_suffix(ending)
+    if spoil is None:
+        spoilt.unlink()
+    else:
+        spoilt.write_bytes(spoil(spoilt.read_bytes()))
     found = use(tmp_path / "cache", before)
     assert found["calls"] == 0
     (warning,) = found["warnings"]
@@ -257,7 +300,7 @@ def test_missing_compiler_is_named_where_nothing_is_built(wheel, tmp_path, has_o
     path.unlink()
     if has_other_kernels:
         other = te_select.export([flat_and_scalar(4)], tmp_path / "other.so")
-        path.write_bytes(gzip.compress(other.read_bytes(), 1))
+        put(path, other.read_bytes())
     (warning,) = use(tmp_path / "cache", before)["warnings"]
     assert "to build kernels needs te_select.compiler.family_library" in warning
     assert warning.endswith("; install the wheel of te-select by its path, or a clone of it")

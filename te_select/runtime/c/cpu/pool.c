@@ -23,7 +23,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -317,10 +316,7 @@ void te_select_run_serially(void) {
  * linker keeps the first library that defines the variable above, but none of those after it. A
  * program, whose name is empty, is never closed. By the name that the linker has, no file is opened. */
 __attribute__((constructor)) static void stay_loaded_and_watch_forks(void) {
-  Dl_info own;
-  struct link_map* map;
-  if (dladdr1((void*)take_task, &own, (void**)&map, RTLD_DL_LINKMAP) && *map->l_name) {
-    dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-  }
+  struct link_map* own = te_select_library_of((void*)take_task);
+  if (own && *own->l_name) dlopen(own->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   pthread_atfork(NULL, NULL, te_select_run_serially);
 }

@@ -14,7 +14,6 @@
 #include "pool_team.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,6 +39,15 @@ typedef struct {
   } libraries[MOST_LIBRARIES];
 } search;
 
+#pragma weak dladdr1 /* glibc alone has it, and a static library may be linked with another */
+
+struct link_map* te_select_library_of(void* address) {
+  Dl_info info;
+  struct link_map* map = NULL;
+  if (dladdr1) dladdr1(address, &info, (void**)&map, RTLD_DL_LINKMAP);
+  return map;
+}
+
 static int note_library(struct dl_phdr_info* info, __attribute__((unused)) size_t size,
                         void* data) {
   search* s = data;
@@ -62,12 +70,10 @@ static int note_library(struct dl_phdr_info* info, __attribute__((unused)) size_
 /* Takes a library if it is a runtime. */
 static void take_library(te_select_pool* p, const char* name, te_select_runtime* found) {
   int32_t count = p->runtimes;
-  struct link_map *own, *map = name ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-  Dl_info info;
+  struct link_map* map = name ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
   if (!map) return;
   void* symbol = dlsym(map, "GOMP_parallel");
-  int is_new = symbol && count < TE_SELECT_MOST_RUNTIMES &&
-               dladdr1(symbol, &info, (void**)&own, RTLD_DL_LINKMAP) && own == map;
+  int is_new = symbol && count < TE_SELECT_MOST_RUNTIMES && te_select_library_of(symbol) == map;
   memcpy(&found->parallel, &symbol, sizeof(symbol));
   for (int32_t i = 0; i < count; ++i) is_new &= p->runtime[i].parallel != found->parallel;
   if (is_new && dlopen(name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) {

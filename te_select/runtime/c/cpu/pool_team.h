@@ -2,6 +2,8 @@
  * pool. */
 #pragma once
 
+#include <link.h>
+
 #include "pool_state.h"
 
 /* Whether the caller is in a parallel region of a runtime that was found. */
@@ -16,6 +18,9 @@ uint32_t te_select_run_on_team(te_select_pool* p, int32_t team, int32_t threads)
 
 /* Begins to look for runtimes that are loaded. For helpers only. */
 void te_select_look_for_runtimes(te_select_pool* p);
+
+/* The library or the program that an address is in; NULL with musl, which unloads none. */
+struct link_map* te_select_library_of(void* address);
 
 /* Does tasks of the `own` range and then of the others until none is left; returns how many. Of
  * pool.c. */
