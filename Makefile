@@ -82,22 +82,23 @@ ABOVE = $(shell $(BIN)/python -c "from te_select.levels import *; print(ABOVE_BA
 LEVELS ?= $(if $(filter x86_64,$(MACHINE)),$(ABOVE),$(MACHINE))
 DIST ?= dist
 WORK ?= build/wheel
+TOOLS = auditwheel build packaging 'pip>=22.3' 'setuptools>=77' tomlkit wheel
 wheel: $(BUILT)  ## build sdists and wheels of te-select and te-select-runtime into dist
 	@test "$(filter x86_64 aarch64 riscv64,$(MACHINE))" || \
 		(echo "MACHINE is $(MACHINE); expected x86_64, aarch64 or riscv64" >&2; exit 2)
 	@echo "This takes some minutes; most of them go into the kernels of te_select.where for $(LEVELS)."
 	rm -rf $(WORK) && mkdir -p $(WORK)/sources $(DIST)
-	$(BIN)/python -m pip install --quiet auditwheel build packaging 'pip>=22.3' tomlkit wheel
-	$(BIN)/python -m build --sdist --outdir $(WORK) .
+	$(BIN)/python -m pip install --quiet --no-index $(TOOLS) 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet $(TOOLS)
+	$(BIN)/python -m build --no-isolation --sdist --outdir $(WORK) .
 	tar -xzf $(WORK)/te_select-*.tar.gz -C $(WORK)/sources --strip-components 1
 	$(BIN)/python release/split.py $(WORK)/sources $(WORK)/runtime $(WORK)/builder
-	$(BIN)/python -m build --outdir $(DIST) $(WORK)/builder
-	$(BIN)/python -m build --sdist --outdir $(DIST) $(WORK)/runtime
+	$(BIN)/python -m build --no-isolation --outdir $(WORK)/wheels $(WORK)/builder
+	$(BIN)/python -m build --no-isolation --sdist --outdir $(WORK)/wheels $(WORK)/runtime
 	XDG_DATA_HOME=$(abspath $(WORK))/data $(BIN)/te-select where build --target $(LEVELS) -o $(WORK)/where.so
-	mkdir -p $(WORK)/runtime/te_select/prebuilt
-	gzip -9 --no-name --stdout $(WORK)/where.so > $(WORK)/runtime/te_select/prebuilt/where.so.gz
-	$(BIN)/python release/runtime_wheel.py $(WORK)/runtime $(DIST) $(MACHINE)
-	release/manylinux.sh $(BIN)/python $(DIST)
+	$(BIN)/python release/runtime_wheel.py $(WORK)/runtime $(WORK)/where.so $(WORK)/wheels $(MACHINE)
+	$(BIN)/python release/finish.py $(WORK)/wheels/*.whl
+	mv $(WORK)/wheels/* $(DIST)
 
 # Hours on two cores. Needs root, Debian's qemu-user-static and mmdebstrap, and Python 3.11, as the root
 # has it. The wheel and the library of kernels are made here, and checked there.

@@ -1,5 +1,9 @@
 """The one part that is compiled when the package is built: calls by NumPy's C API."""
 
+import atexit
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy
@@ -20,6 +24,17 @@ HEADERS = (
 )
 
 
+INCLUDED = (numpy.get_include(), *libinfo.include_paths())
+# Names of folders in debug information: the same wherever the sources and the packages lie.
+PREFIXES = {Path.cwd(): ".", **{folder: Path(folder).name for folder in INCLUDED}}
+# What setuptools writes beside the sources, where nobody may write there.
+beside = {}
+if not os.access(".", os.W_OK):
+    elsewhere = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, elsewhere, ignore_errors=True)
+    beside = {"build": {"build_base": elsewhere}, "egg_info": {"egg_base": elsewhere}}
+
+
 class BuildOrExplain(build_ext):
     """Compiles the extension, or says in one line what to install where it cannot be compiled."""
 
@@ -37,18 +52,18 @@ class BuildOrExplain(build_ext):
 
 
 setup(
+    options=beside,
     cmdclass={"build_ext": BuildOrExplain},
     ext_modules=[
         Extension(
             "te_select.runtime.call._extension",
             sorted(map(str, (*SOURCES.glob("*.c"), *(SHARED / name for name in OF_LIBRARIES)))),
-            include_dirs=[
-                numpy.get_include(),
-                *libinfo.include_paths(),
-                *map(str, (SOURCES, SHARED, C_HALF)),
-            ],
+            include_dirs=[*INCLUDED, *map(str, (SOURCES, SHARED, C_HALF))],
             depends=list(map(str, HEADERS)),
-            extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", *WARNINGS],
+            extra_compile_args=[
+                *("-std=gnu11", "-O2", "-fvisibility=hidden", *WARNINGS),
+                *(f"-ffile-prefix-map={folder}={name}" for folder, name in PREFIXES.items()),
+            ],
         )
     ],
 )

@@ -1,12 +1,14 @@
 """Builds the wheels of te-select-runtime for this machine, or for another one.
 
 There is one for each Python from 3.10 on that is found on the path and has its headers; that which
-runs this file is among them.
+runs this file is among them. A Python that has what the build needs (NumPy, tvm-ffi, setuptools)
+needs no network for it.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import platform
@@ -20,16 +22,19 @@ from typing import Any
 
 from te_select.backends.c_compiler import compiler_for
 from te_select.levels import TRIPLES, machine_of
+from te_select.numpy_where.kernels.library import PREBUILT, SEAL
+from te_select.runtime.artifact import embedded
 
 OLDEST = 10  # of Python 3
 FACTS = """
-import json, sys, sysconfig
+import importlib.util, json, sys, sysconfig
 print(json.dumps({
     "minor": sys.version_info[1],
     "tag": sys.implementation.cache_tag,
     "include": sysconfig.get_path("include"),
     "header": sysconfig.get_config_h_filename(),
     "multiarch": sysconfig.get_config_var("MULTIARCH") or "",
+    "ready": all(map(importlib.util.find_spec, ("numpy", "setuptools", "tvm_ffi"))),
 }))
 """
 
@@ -38,23 +43,35 @@ def main() -> None:
     """Build the wheels."""
     triples = {machine_of(triple): triple for triple in TRIPLES.values()}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("project", help="the folder of the runtime's project")
+    parser.add_argument("project", type=Path, help="the folder of the runtime's project")
+    parser.add_argument("kernels", type=Path, help="the library of te-select where build")
     parser.add_argument("dist", type=Path, help="the folder that gets the wheels")
     parser.add_argument("machine", choices=triples, help="what uname -m says on the machine")
     asked = parser.parse_args()
     own = asked.machine == platform.machine()
     asked.dist.mkdir(parents=True, exist_ok=True)
+    bring(asked.kernels, asked.project / "te_select/prebuilt")
     for python, facts in pythons().items():
         with tempfile.TemporaryDirectory() as folder:
             variables = {} if own else cross(triples[asked.machine], Path(folder), facts)
             options = [] if own else [f"-C--build-option=--plat-name=linux_{asked.machine}"]
+            options += ["--no-build-isolation"] if facts["ready"] else []
             words = ("wheel", "--quiet", "--no-deps", "--wheel-dir", str(asked.dist), *options)
-            command = [sys.executable, "-m", "pip", "--python", python, *words, asked.project]
+            command = [sys.executable, "-m", "pip", "--python", python, *words, str(asked.project)]
             done = subprocess.run(command, check=False, env={**os.environ, **variables})
         if done.returncode and python == sys.executable:
             sys.exit(f"no wheel for {python}, see above")
         if done.returncode:
             print(f"no wheel for {python}, see above; others are built", file=sys.stderr)
+
+
+def bring(kernels: Path, folder: Path) -> None:
+    """Put the kernels of where() into a project, with the seal that `PREBUILT` describes."""
+    image = kernels.read_bytes()
+    folder.mkdir(exist_ok=True)
+    (folder / PREBUILT.name).write_bytes(image)
+    seal = gzip.compress(embedded.without_code(image), mtime=0)
+    (folder / PREBUILT.name).with_suffix(SEAL).write_bytes(seal)
 
 
 def pythons() -> dict[str, dict[str, Any]]:
@@ -64,10 +81,13 @@ def pythons() -> dict[str, dict[str, Any]]:
     names = [path for folder in folders for path in sorted(folder.glob("python3.*"))]
     for path in names:
         if re.fullmatch(r"python3\.\d+", path.name):
-            facts = described(str(path))
-            known = {each["minor"] for each in found.values()}
-            if facts and facts["minor"] >= OLDEST and facts["minor"] not in known:
+            minor = int(path.suffix[1:])
+            if minor < OLDEST or minor in {each["minor"] for each in found.values()}:
+                continue
+            if facts := described(str(path)):
                 found[str(path)] = facts
+            else:
+                print(f"passed over {path}: it does not run, or has no headers", file=sys.stderr)
     return found
 
 

@@ -38,6 +38,31 @@ def test_without_a_compiler_one_line_names_the_wheel(clone, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+OFFLINE = ("unshare", "--map-root-user", "--mount", "--net")
+READ_ONLY = """
+    mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 3
+    touch "$1/new" 2>/dev/null && exit 4
+    cd / && exec env -u HOME "$2" -m pip wheel --no-index --no-deps --no-build-isolation \\
+        --wheel-dir "$3" "$1"
+"""
+
+
+@pytest.mark.slow
+def test_wheels_of_two_read_only_paths_are_equal_and_offline(clone, tmp_path):
+    if not shutil.which("unshare") or ended(*OFFLINE, "true").returncode:
+        pytest.skip("no right to make namespaces")
+    wheels = []
+    for name in ("here", "a/deeper/place"):
+        sources, out = tmp_path / name, tmp_path / f"out{len(wheels)}"
+        shutil.copytree(clone, sources)
+        words = (sources, sys.executable, out)
+        done = ended(*OFFLINE, "sh", "-c", READ_ONLY, "sh", *words, SOURCE_DATE_EPOCH="1764000000")
+        assert done.returncode == 0, done.stderr
+        wheels += out.iterdir()
+    assert wheels[0].name == wheels[1].name
+    assert wheels[0].read_bytes() == wheels[1].read_bytes()
+
+
 @pytest.mark.parametrize(
     "use", ["te_select.where(True, 1, 2)", "te_select.compile(te_select.Workload((4,), (4,), ()))"]
 )

@@ -15,6 +15,7 @@ _DPI = 150
 LEAST_BYTES = 10**6  # below it a call costs more than its bytes
 _USUAL = (0.65, 1.25)  # shares of the roof; a workload outside is named
 _FAR = 3  # speed-up over the best peer from which a workload is named
+_LETTER = 0.015  # of the height; what a letter of a name takes, and a little more
 _FEW = 16  # workloads whose names have room below the axis
 
 
@@ -62,16 +63,21 @@ def _shares(axes: Any, rows: Sequence[Row]) -> None:
         return
     found.sort(key=lambda each: each[:2])
     beside = []
+    top = max(1.1, *(ours for ours, _, _ in found)) * 1.1
     for place, (ours, name, row) in enumerate(found):
         speed_up = row.times(row.best)
         if speed_up is not None:
             color = _OURS if speed_up >= 1 else _SLOWER
             axes.vlines(place, *sorted((ours, ours / speed_up)), color=color, alpha=0.4)
             beside.append((place, ours / speed_up))
+        text = name
         if speed_up is not None and not 1 <= speed_up < _FAR:
-            _name(axes, f"{name}: {speed_up:.2g}x {row.best}", beside[-1], left=False)
-        elif not _USUAL[0] <= ours <= _USUAL[1]:
-            _name(axes, name, (place, ours), left=ours > 1)
+            text = f"{name}: {speed_up:.2g}x {row.best}"
+        elif _USUAL[0] <= ours <= _USUAL[1]:
+            continue
+        height = max(ours, ours / speed_up) if speed_up else ours
+        _name(axes, text, (place, height))
+        top = max(top, height / (1 - min((len(text) + 3) * _LETTER, 0.8)))
     shares = [ours for ours, _, _ in found]
     what = f"te-select: median {median(shares):.0%}"
     axes.scatter(range(len(found)), shares, s=40, color=_OURS, label=what, zorder=3)
@@ -81,25 +87,24 @@ def _shares(axes: Any, rows: Sequence[Row]) -> None:
     axes.axhline(
         1, color="black", linewidth=0.8, linestyle="--", label="the roof: C, as many bytes"
     )
-    axes.set_ylim(0, max(1.1, *shares) * 1.15)
+    axes.set_ylim(0, top)
     axes.yaxis.set_major_formatter("{x:.0%}")
     names = [name for _, name, _ in found] if len(found) <= _FEW else []
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axes.set_xlabel(f"{len(found)} workloads that move 1 MB or more, by te-select's share")
     axes.grid(alpha=0.25, axis="y")
-    axes.legend(loc="upper left")
+    axes.figure.legend(loc="outside lower center", ncols=3, frameon=False)
 
 
-def _name(axes: Any, text: str, place: tuple[int, float], left: bool) -> None:
-    """Write beside a dot; the dots rise to the right, so high ones have room on their left."""
-    offset, side = ((-7, 0), "right") if left else ((7, 0), "left")
+def _name(axes: Any, text: str, place: tuple[int, float]) -> None:
+    """Write a name upwards from the higher dot of a workload, where nothing else is drawn."""
     axes.annotate(
         text,
         place,
-        offset,
+        (0, 6),
         textcoords="offset points",
-        ha=side,
-        va="center",
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
-        zorder=1.5,
+        ha="center",
+        va="bottom",
+        rotation=90,
+        fontsize=8,
     )

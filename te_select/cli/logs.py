@@ -59,7 +59,8 @@ def list_command(
     records = [{**row, "folder": folder} for folder, own in rows.items() for row in own]
     tables = {to: [{key: row[key] for key in _COLUMNS} for row in rows[to]] for to in rows}
     listed = {"records": records} if as_json else tables
-    show({**listed, "damaged": complaints}, as_json)
+    damaged = {"damaged": complaints} if complaints or as_json else {}
+    show({**listed, **damaged}, as_json)
     if complaints:
         raise typer.Exit(FAILED)
 

@@ -1,14 +1,22 @@
 """Manifests as the command line shows them, even of libraries that cannot run here."""
 
 import hashlib
+import json
+import os
+import uuid
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from te_select.errors import ArgumentError
 from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
+from te_select.version import __version__
+
+_ON_PYPI = {"te-select", "Apache TVM", "Apache TVM FFI"}
 
 
 def read_manifest(path: Path, *, check: bool = True) -> dict[str, Any]:
@@ -97,17 +105,21 @@ def cyclonedx(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         JSON types. What has only made the library, compilers and models, has the scope
         ``excluded``.
     """
-    facts = {"target": manifest["target"]["name"], **manifest["versions"]}
+    versions = manifest["versions"]
+    facts = {"target": manifest["target"]["name"], **versions}
     parts = [
         {
+            **_package(part["name"], part["version"]),
             "type": "library" if part["part"] == "code" else "application",
-            "name": part["name"],
-            "version": part["version"],
             "scope": "required" if part["part"] == "code" else "excluded",
             **({"licenses": [{"expression": part["license"]}]} if part["license"] else {}),
         }
         for part in manifest.get("components", ())
     ]
+    sources = versions.get("te_select_sources", "")
+    for part in parts:
+        if part["name"] == "te-select" and sources:
+            part["hashes"] = _sha256(sources)
     models = [
         {"scope": "excluded", **_file("machine-learning-model", model["name"], model["sha256"])}
         for model in manifest.get("models", ())
@@ -116,14 +128,55 @@ def cyclonedx(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         **_file("library", path.name, hashlib.sha256(path.read_bytes()).hexdigest()),
         "properties": [{"name": f"te-select:{key}", "value": said} for key, said in facts.items()],
     }
+    return bill(library, [*parts, *models], path)
+
+
+def bill(subject: dict[str, Any], parts: list[dict[str, Any]], path: Path) -> dict[str, Any]:
+    """Write a document of CycloneDX 1.6, the same at every time.
+
+    Parameters
+    ----------
+    subject
+        What it is about, as a component.
+    parts
+        The components.
+    path
+        The file that it is about. The time in the document is ``SOURCE_DATE_EPOCH``, else when
+        this file was written.
+    """
+    told = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if told and not (told.isascii() and told.isdigit()):
+        raise ArgumentError(f"SOURCE_DATE_EPOCH is {told!r}; expected a whole number of seconds")
+    moment = datetime.fromtimestamp(int(told or path.stat().st_mtime), timezone.utc)
+    content = json.dumps([subject, parts])
+    author = {"type": "application", **_package("te-select", __version__)}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, content)}",
         "version": 1,
-        "metadata": {"component": library},
-        "components": [*parts, *models],
+        "metadata": {
+            "timestamp": moment.isoformat(),
+            "tools": {"components": [{**author, "bom-ref": "tool"}]},
+            "component": subject,
+        },
+        "components": parts,
+        "dependencies": [
+            {"ref": subject["bom-ref"], "dependsOn": [part["bom-ref"] for part in parts]}
+        ],
     }
 
 
+def _package(name: str, version: str) -> dict[str, Any]:
+    """Name, version and address of a package, on Python's index if it is there."""
+    index = "pypi" if name in _ON_PYPI else "generic"
+    purl = f"pkg:{index}/{name.lower().replace(' ', '-')}@{version}"
+    return {"name": name, "version": version, "purl": purl, "bom-ref": purl}
+
+
 def _file(kind: str, name: str, sha256: str) -> dict[str, Any]:
-    return {"type": kind, "name": name, "hashes": [{"alg": "SHA-256", "content": sha256}]}
+    return {"type": kind, "name": name, "bom-ref": f"{name}#{sha256}", "hashes": _sha256(sha256)}
+
+
+def _sha256(content: str) -> list[dict[str, str]]:
+    return [{"alg": "SHA-256", "content": content}]

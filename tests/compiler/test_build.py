@@ -49,6 +49,27 @@ def test_bill_of_materials_has_the_same_components(path):
     assert found == [(each["name"], each["version"]) for each in listed]
     scopes = {each["name"]: each["scope"] for each in document["components"]}
     assert (scopes["te-select"], scopes["LLVM"]) == ("required", "excluded")
+    ours = next(each for each in document["components"] if each["name"] == "te-select")
+    assert ours["purl"] == f"pkg:pypi/te-select@{te_select.__version__}"
+    assert ours["hashes"] == [{"alg": "SHA-256", "content": build_key.of_sources()}]
+
+
+def test_bill_of_materials_is_valid_and_the_same_at_every_time(path, monkeypatch):
+    validation = pytest.importorskip("cyclonedx.validation.json")
+    from cyclonedx.schema import SchemaVersion
+
+    first, second = (run("inspect", path, "--sbom").stdout for _ in range(2))
+    assert first == second
+    assert validation.JsonStrictValidator(SchemaVersion.V1_6).validate_str(first) is None
+    for moment, said in (
+        ("86400", "1970-01-02T00:00:00+00:00"),
+        ("0", "1970-01-01T00:00:00+00:00"),
+    ):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", moment)
+        assert run_json("inspect", path, "--sbom")["metadata"]["timestamp"] == said
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
+    refused = run("inspect", path, "--sbom")
+    assert "SOURCE_DATE_EPOCH is 'today'; expected a whole number" in refused.stderr
 
 
 def test_bill_of_materials_is_of_a_whole_library(path, tmp_path):

@@ -37,7 +37,7 @@ from te_select.runtime.call.image import call_for_int, load_bytes
 # library without the machine code, compressed. So strip and patchelf may rewrite the library, and
 # what runs is as it was built (docs/packaging.md).
 PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "libte_select_where.so"
-_SEAL = ".seal"
+SEAL = ".seal"
 _MOST_BYTES = 64 << 20  # ten times as many as the library has
 _STACK = 8 << 20  # bytes, as the first thread has; importing TVM in 64 KB ends the process
 _lock = threading.RLock()
@@ -234,7 +234,7 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
         return None
     try:
         image = files.read(PREBUILT)
-        with gzip.open(PREBUILT.with_suffix(_SEAL)) as file:
+        with gzip.open(PREBUILT.with_suffix(SEAL)) as file:
             image = embedded.with_code_of(image, file.read(_MOST_BYTES))
         manifest, _ = _checked(image, str(PREBUILT))
     except caught(ArtifactError, OSError, EOFError, zlib.error, MemoryError) as error:
