@@ -53,7 +53,8 @@ def test_wheels_of_two_read_only_paths_are_equal_and_offline(clone, tmp_path):
         pytest.skip("no right to make namespaces")
     wheels = []
     for name in ("here", "a/deeper/place"):
-        sources, out = tmp_path / name, tmp_path / f"out{len(wheels)}"
+        sources = tmp_path / name
+        out = tmp_path / f"out{len(wheels)}"
         shutil.copytree(clone, sources)
         words = (sources, sys.executable, out)
         done = ended(*OFFLINE, "sh", "-c", READ_ONLY, "sh", *words, SOURCE_DATE_EPOCH="1764000000")
