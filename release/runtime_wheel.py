@@ -14,6 +14,7 @@ import os
 import platform
 import re
 import shlex
+import struct
 import subprocess
 import sys
 import tempfile
@@ -23,9 +24,9 @@ from typing import Any
 from te_select.backends.c_compiler import compiler_for
 from te_select.levels import TRIPLES, machine_of
 from te_select.numpy_where.kernels.library import PREBUILT, SEAL
-from te_select.runtime.artifact import embedded
 
 OLDEST = 10  # of Python 3
+EXECUTED = 4  # SHF_EXECINSTR of ELF
 FACTS = """
 import importlib.util, json, sys, sysconfig
 print(json.dumps({
@@ -66,12 +67,22 @@ def main() -> None:
 
 
 def bring(kernels: Path, folder: Path) -> None:
-    """Put the kernels of where() into a project, with the seal that `PREBUILT` describes."""
+    """Put the kernels of where() into a project, with the seal that `PREBUILT` describes.
+
+    The seal holds where the sections of machine code begin and end, and the library without them.
+    """
     image = kernels.read_bytes()
+    (table,) = struct.unpack_from("<Q", image, 40)
+    (count,) = struct.unpack_from("<H", image, 60)
+    sections = struct.iter_unpack("<IIQQQQIIQQ", image[table : table + 64 * count])
+    code = [(at, at + size) for _, _, flags, _, at, size, *_ in sections if flags & EXECUTED]
+    begin = min(code)[0]
+    end = max(code)[1]
+    seal = struct.pack("<QQ", begin, end) + image[:begin] + image[end:]
     folder.mkdir(exist_ok=True)
-    (folder / PREBUILT.name).write_bytes(image)
-    seal = gzip.compress(embedded.without_code(image), mtime=0)
-    (folder / PREBUILT.name).with_suffix(SEAL).write_bytes(seal)
+    library = folder / PREBUILT.name
+    library.write_bytes(image)
+    library.with_suffix(SEAL).write_bytes(gzip.compress(seal, mtime=0))
 
 
 def pythons() -> dict[str, dict[str, Any]]:

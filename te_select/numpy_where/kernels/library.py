@@ -7,6 +7,7 @@ goes into the cache. Without a compiler, the newest entry of the cache that this
 import ctypes
 import gzip
 import os
+import struct
 import threading
 import time
 import zlib
@@ -235,9 +236,9 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
     try:
         image = files.read(PREBUILT)
         with gzip.open(PREBUILT.with_suffix(SEAL)) as file:
-            image = embedded.with_code_of(image, file.read(_MOST_BYTES))
+            image = embedded.unsealed(image, file.read(_MOST_BYTES))
         manifest, _ = _checked(image, str(PREBUILT))
-    except caught(ArtifactError, OSError, EOFError, zlib.error, MemoryError) as error:
+    except caught(ArtifactError, OSError, EOFError, MemoryError, struct.error, zlib.error) as error:
         text = f"{PREBUILT} cannot be used, install that wheel again, by its path: {error}"
         warn(text, once="where")
         return None

@@ -10,7 +10,7 @@ import json
 import re
 import struct
 
-from te_select.errors import ArtifactError, caught
+from te_select.errors import ArtifactError
 from te_select.runtime.artifact.manifest import Manifest, parse
 
 OWNER = b"te-select\0"
@@ -100,28 +100,11 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
     return parse(image[start : start + size], f"the manifest in {place}")
 
 
-def without_code(image: bytes) -> bytes:
-    """A library without its machine code: all that strip and patchelf may rewrite, and more."""
-    code = _code(image)
-    return image[: code.start] + image[code.stop :]
-
-
-def with_code_of(image: bytes, rest: bytes) -> bytes:
-    """What a library was: its machine code, put into what `without_code` made of it."""
-    start = _code(rest).start
-    return rest[:start] + image[_code(image)] + rest[start:]
-
-
-def _code(image: bytes) -> slice:
-    """Where the machine code lies: the segment that is executed."""
-    try:
-        (table,) = struct.unpack_from("<Q", image, 32)
-        (count,) = struct.unpack_from("<H", image, 56)
-        segments = struct.iter_unpack("<IIQQQQQQ", image[table : table + 56 * count])
-        (found,) = (each for each in segments if each[:2] == (1, 5))  # loaded, to read and execute
-    except caught(struct.error, ValueError) as error:
-        raise ArtifactError(f"the library has no table of its segments: {error}") from error
-    return slice(found[2], found[2] + found[5])
+def unsealed(image: bytes, seal: bytes) -> bytes:
+    """What a library was: its machine code, and the rest from its seal (release/runtime_wheel.py)."""
+    begin, end = struct.unpack_from("<QQ", seal)
+    rest = seal[16:]
+    return rest[:begin] + image[begin:end] + rest[begin:]
 
 
 def _unsealed(manifest: Manifest) -> bytes:
