@@ -101,7 +101,7 @@ def read(image: bytes, place: str, *, check: bool = True) -> tuple[Manifest, str
 
 
 def unsealed(image: bytes, seal: bytes) -> bytes:
-    """What a library was: its machine code, and the rest from its seal (release/runtime_wheel.py)."""
+    """A library as it was: its machine code, and the rest of its seal, release/runtime_wheel.py."""
     begin, end = struct.unpack_from("<QQ", seal)
     rest = seal[16:]
     return rest[:begin] + image[begin:end] + rest[begin:]
