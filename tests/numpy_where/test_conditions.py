@@ -15,7 +15,8 @@ from tests.numpy_where.table import EACH, SEEDS
 from tests.support import where_calls as calls
 from tests.support.where_calls import difference, outcome
 
-lazy, where = te_select.lazy, te_select.where
+lazy = te_select.lazy
+where = te_select.where
 RELATIONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 BY_NUMPY = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 PAIRS = (operator.and_, operator.or_, np.logical_and, np.logical_or, np.bitwise_xor)
@@ -250,7 +251,8 @@ def test_more_than_eight_comparisons_are_computed_at_once():
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_changed_array_is_compared_as_it_is_then(change):
-    ours, theirs = A - 5, A - 5
+    ours = A - 5
+    theirs = ours.copy()
     cond = (lazy(ours) > 0) & np.ones(LARGE, bool)
     change(ours)
     change(theirs)
@@ -264,7 +266,8 @@ def test_changed_array_is_compared_as_it_is_then(change):
 def test_out_over_what_is_compared(dtype, shift):
     memory = np.random.default_rng(0).integers(-9, 9, LARGE + 8).astype(dtype)
     for step in (1, -1):
-        a, out = memory[4:-4][::step], memory[4 + shift :][:LARGE]
+        a = memory[4:-4][::step]
+        out = memory[4 + shift :][:LARGE]
         expected = np.where((a > 0) & (a < 5), 1, memory[:LARGE]).astype(dtype)
         before = memory.copy()
         where((lazy(a) > 0) & (lazy(a) < 5), 1, memory[:LARGE], out=out)
@@ -297,7 +300,8 @@ def test_conditions_and_arrays_are_released():
 ])  # fmt: skip
 @pytest.mark.parametrize("size", [3, LARGE])
 def test_functions_take_conditions(call, size):
-    ours, theirs = A[:size].copy(), A[:size].copy()
+    ours = A[:size].copy()
+    theirs = ours.copy()
     x = lazy(ours)
     found = outcome(lambda: call(te_select, ours, (x > 1) & (x < 90)), ())
     assert found == outcome(lambda: call(np, theirs, (theirs > 1) & (theirs < 90)), ())

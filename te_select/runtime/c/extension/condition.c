@@ -127,10 +127,10 @@ static PyObject* leaf_now(const te_select_condition_leaf* of) {
 }
 
 static PyObject* condition_now(const te_select_condition* condition) {
-  PyObject* stack[TE_SELECT_LEAVES];
+  PyObject* stack[TE_SELECT_LEAVES] = {NULL};
   int32_t depth = 0;
   for (int32_t i = 0; i < condition->step_count; ++i) {
-    int step = condition->steps[i];
+    int8_t step = condition->steps[i];
     PyObject *made, *other = NULL;
     if (step >= 0) {
       made = leaf_now(&condition->leaves[step]);

@@ -105,7 +105,7 @@ static PyObject* as_condition(PyObject* value) {
 
 static void append(te_select_condition* to, const te_select_condition* from) {
   for (int32_t i = 0; i < from->step_count; ++i) {
-    int step = from->steps[i];
+    int8_t step = from->steps[i];
     to->steps[to->step_count++] = (int8_t)(step < 0 ? step : step + to->leaf_count);
   }
   for (int32_t i = 0; i < from->leaf_count; ++i) {

@@ -69,14 +69,18 @@ static PyObject* call_with_arrays(PyObject* self, PyObject* const* args, PyObjec
 /* The call again, with arrays in the place of a Lazy or a Condition; None if there is none. */
 static PyObject* call_with_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
                                  PyObject* names) {
-  PyObject *plain[TE_SELECT_OPERANDS], *result = NULL;
-  Py_ssize_t made = 0, given = count + (names ? PyTuple_GET_SIZE(names) : 0);
+  PyObject *plain[TE_SELECT_OPERANDS] = {NULL}, *result = NULL;
+  Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
   int is_any = 0;
   for (Py_ssize_t i = 0; i < given; ++i) is_any |= te_select_is_deferred(args[i]);
   if (!is_any || given > TE_SELECT_OPERANDS) Py_RETURN_NONE;
-  while (made < given && (plain[made] = te_select_plain(args[made]))) ++made;
-  if (made == given) result = te_select_call_where(self, plain, (size_t)count, names);
-  while (made) Py_DECREF(plain[--made]);
+  int failed = 0;
+  for (Py_ssize_t i = 0; i < given && !failed; ++i) {
+    plain[i] = te_select_plain(args[i]);
+    failed = !plain[i];
+  }
+  if (!failed) result = te_select_call_where(self, plain, (size_t)count, names);
+  for (Py_ssize_t i = 0; i < given; ++i) Py_XDECREF(plain[i]);
   return result;
 }
 
