@@ -24,6 +24,7 @@ from te_select.errors import (
     broken_torch_explained,
     caught,
     not_installed,
+    suppress,
     warn,
 )
 from te_select.numpy_where.kernels import key
@@ -117,7 +118,8 @@ def _fetch(part: str, may_raise: bool) -> bool:
             return False
         try:
             image = _from_cache(part) or _prebuilt([part]) or _build(part)
-            _load(image, *_checked(image, part))
+            if part not in _loaded:
+                _load(image, *_checked(image, part))
         except (SelectError, ImportError) as error:
             mode = variables.building()
             if mode == "error" and may_raise:
@@ -290,9 +292,11 @@ def _build_here(parts: list[str]) -> bytes:
 
 
 def _newest(part: str, why: Exception) -> bytes:
-    """The newest entry that holds a part and fits; ``why`` there is none to build."""
+    """Load the newest entry that holds a part and fits; ``why`` there is none to build."""
     for path in cache.entries():
         name = path.name
         if key.holds(name, part) and (image := _from_entry(name, [part], damaged=False)):
-            return image
+            with suppress(ArtifactError):  # another te-select made it, for another extension
+                _load(image, *_checked(image, name))
+                return image
     raise why

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import textwrap
 import threading
+import types
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,28 @@ def test_entry_of_another_cpu_is_passed_over_and_stays(folder, entry, monkeypatc
     with pytest.raises(ArtifactError, match="no compiler"):
         library._newest("w4", why)
     assert other.exists() and damaged.exists()
+
+
+def test_entry_that_the_extension_refuses_is_passed_over(folder, entry, monkeypatch):
+    monkeypatch.setenv(cache.FOLDER, str(folder))
+    older = shutil.copy(entry, folder / cache.name_of("where_all", "a" * 24))
+    os.utime(older, (9e8, 9e8))
+    installed = []
+
+    def install(address):
+        installed.append(address)
+        if len(installed) == 1:
+            raise ValueError("the kernels of where() have version 4")
+
+    monkeypatch.setattr(library, "extension", types.SimpleNamespace(install=install))
+    monkeypatch.setattr(library, "_first", None)
+    monkeypatch.setattr(library, "_loaded", set())
+    assert library._newest("w4", ArtifactError("no compiler")) == older.read_bytes()
+    assert len(installed) == 2 and "w4" in library._loaded
+    with pytest.raises(ArtifactError, match="no compiler"):
+        installed.clear()
+        older.unlink()
+        library._newest("w4", ArtifactError("no compiler"))
 
 
 def test_use_finds_the_library_of_this_machine(tmp_path, entry):
