@@ -7,7 +7,6 @@ failed, 1 if something did, and 130 after Ctrl-C.
 """
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -53,10 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         for worker in workers.values():
             worker.close()
-    if given.json:
-        print(json.dumps([each.to_json() for each in done], indent=1))
-    else:
-        print(summary.table(done))
+    print(summary.table(done))
     if any(each.failures for each in done):
         return _FAILED
     return _INTERRUPTED if interrupted else 0
@@ -73,7 +69,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", help="a list of attacks, such as races,kills; default all")
     parser.add_argument("--seed", type=int, default=0, help="of the first rounds; default 0")
     parser.add_argument("--rounds", type=int, help="of each attack; default as many as fit")
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     given = parser.parse_args(arguments)
     names = list(ATTACKS) if given.only is None else given.only.split(",")
     if unknown := [name for name in names if name not in ATTACKS]:

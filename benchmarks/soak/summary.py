@@ -1,9 +1,8 @@
-"""The summary of attacks: a table for people, and JSON."""
+"""The summary of attacks: a table for people."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 COMMAND = "python benchmarks/soak"
 
@@ -50,20 +49,6 @@ class Done:
     def again(self, seed: int) -> str:
         """The command that runs a round again."""
         return f"{COMMAND} --only {self.name} --seed {seed} --rounds 1"
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as JSON types."""
-        return {
-            "name": self.name,
-            "first_seed": self.first,
-            "rounds": self.rounds,
-            "seconds": round(self.seconds, 1),
-            "tried": dict(self.tried),
-            "failures": [
-                {"seed": seed, "message": message, "again": self.again(seed)}
-                for seed, message in self.failures
-            ],
-        }
 
 
 def table(done: Iterable[Done]) -> str:

@@ -188,25 +188,6 @@ def test_metadata_of_an_element_type_does_not_reach_the_result():
         assert where(COND, *sides).dtype.metadata is None
 
 
-@pytest.mark.parametrize(
-    "cond, x, y, name",
-    [
-        ((300, 70), (300, 70), (300, 70), "w4 n:cte"),
-        ((300, 70), (300, 70), (), "w4 n:ct"),
-        ((), (300, 70), (300, 70), "w4 n:te"),
-        ((300, 1), (300, 70), (70,), "w4 m:ct x n:te"),
-        ((300, 70), (300, 1), (1, 70), "w4 m:ct x n:ce"),  # its kernel was not built
-        ((300, 1), (300, 7000), (300, 7000), "w4 n:te"),  # long rows
-    ],
-)
-def test_stats_name_the_kernel_of_a_call(cond, x, y, name):
-    before = where.stats().kernels
-    found = where(np.ones(cond, bool), np.ones(x, "f4"), np.zeros(y, "f4"))
-    after = where.stats().kernels
-    grown = {key: n - before.get(key, 0) for key, n in after.items() if n != before.get(key, 0)}
-    assert grown == {name: found.size}
-
-
 def test_stats_leave_out_calls_that_no_one_kernel_serves():
     x = np.ones((300, 70), "f4")
     numbers = np.broadcast_to(np.float32(2), (300, 70))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.numpy_where import numpy_functions, numpy_rules
+from te_select.numpy_where import numpy_rules
 from te_select.operator.stages import NUMBERS
 from tests.numpy_where.table import EACH, SEEDS
 from tests.support import where_calls as calls
@@ -145,17 +145,6 @@ def test_what_numpy_warns_of_or_does_not_promote_is_left(dtype, own):
         assert ours == outcome(np.copyto, (expected, values, casting, mask))
         assert made.tobytes() == expected.tobytes()
     assert te_select.where.stats().calls == before
-
-
-@pytest.mark.parametrize("types", [("i2", "f4", "u1"), ("f2", "f8", "?"), ("f4", "i8", "f4")])
-def test_select_promotes_by_kernels(types, monkeypatch):
-    monkeypatch.setattr(numpy_functions, "numpy_select", None)
-    rng = np.random.default_rng(0)
-    conds = rng.random((2, 50_000)) < 0.4
-    *choices, default = (rng.integers(0, 2, 50_000).astype(each) for each in types)
-    expected = np.select(list(conds), choices, default)
-    made = te_select.select(list(conds), choices, default)
-    assert made.dtype == expected.dtype and made.tobytes() == expected.tobytes()
 
 
 # ---- torch --------------------------------------------------------------------------------------

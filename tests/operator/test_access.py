@@ -80,12 +80,10 @@ def test_loops_cover_the_axes_and_bytes_count_every_array_once(workload):
         (((4, 1), (4, 3), ()), "complex128", "4:ct x 3:t x 2:te"),  # cond decides both of a pair
         (((4, 1), (4, 3), (1, 3)), "complex128", "4:ct x 6:te"),
         (((), (), ()), "float32", "a single element"),
-        (((1, 1), (1,), ()), "float32", "a single element"),
         (((1, 1, 8, 8), (1, 12, 8, 8), ()), "float32", "12:t x 64:ct"),
         (((4096, 1), (4096, 1024), (4096, 1024)), "float32", "4096:cte x 1024:te"),
         (((4, 1), (1, 8), (1,)), "float32", "4:c x 8:t"),
         (((4, 1, 2, 1), (4, 3, 2, 5), ()), "float32", "4:ct x 3:t x 2:ct x 5:t"),
-        (((2, 1, 3), (2, 1, 3), (2, 1, 3)), "float32", "6:cte"),
     ],
 )
 def test_known_patterns(shapes, dtype, expected):

@@ -13,16 +13,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class FakeWorker:
-    """Finds a fault in the second round of kills, and is interrupted in the fourth of races."""
-
-    interrupts = False
+    """Finds a fault in the second round of kills."""
 
     def __init__(self, module):
         self.module = module
 
     def run(self, seed):
-        if self.interrupts and self.module == "soak.races" and seed == 3:
-            raise KeyboardInterrupt
         failing = self.module == "soak.kills" and seed == 1
         return Counter({"things": 1200}), ["it was lost"] if failing else []
 
@@ -40,12 +36,6 @@ def test_failure_is_shown_with_its_seed_and_ends_in_exit_code_1(workers, capsys)
     shown = capsys.readouterr()
     assert "kills, seed 1: 1,200 tried" in shown.err
     assert "python benchmarks/soak --only kills --seed 1 --rounds 1\n    it was lost" in shown.out
-
-
-def test_interrupt_ends_with_the_summary(workers, monkeypatch, capsys):
-    monkeypatch.setattr(FakeWorker, "interrupts", True)
-    assert command.main(["--only", "races"]) == 130
-    assert "3,600 things" in capsys.readouterr().out
 
 
 # ---- processes of rounds ------------------------------------------------------------------------

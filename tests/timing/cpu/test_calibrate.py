@@ -1,7 +1,5 @@
 """A measured profile: thresholds from ratios, and the file that libraries read."""
 
-from pathlib import Path
-
 import pytest
 
 from te_select.backends.cpu.compiled_profile import of_this_machine
@@ -249,13 +247,3 @@ def test_profile_is_measured_if_it_is_only_reasoned(
     assert "\n" not in line
     assert (tmp_path / "file").exists() == ("is kept" in said)
     assert current.advice == ({"advice": ADVICE} if "reasoned" in origin else {})
-
-
-def test_file_says_what_it_is(tmp_path):
-    path = tmp_path / "folder" / "file"
-    current = Profile({}, "", {}, str(path), "", False, {})
-    keep(Measured(dict.fromkeys(DECISIONS, 1), ()), current, 0.25)
-    first, second = Path(path).read_text(encoding="utf-8").splitlines()[:2]
-    assert first.startswith("# measured by te-select ") and first.endswith(", 0.2 cores busy")
-    assert second == "stream_per_thread=1"
-    assert "fill_reads=1\n" in Path(path).read_text(encoding="utf-8")
