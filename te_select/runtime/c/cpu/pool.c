@@ -274,14 +274,23 @@ static void run_with_helpers(te_select_pool* p, int32_t tasks, int32_t threads) 
   te_select_pool_record_result(p, were_awake, by_helpers, fair, waited);
 }
 
+/* The linker prefers that of model_pool.c. Were this one not defined, gold would not give it the address
+ * 0 in a program that may be loaded anywhere, but that of the program itself. */
+__attribute__((weak)) int te_select_parallel_in_model(te_select_task task, void* data,
+                                                      int32_t tasks, int32_t threads) {
+  (void)task;
+  (void)data;
+  (void)tasks;
+  (void)threads;
+  return -1;
+}
+
 int te_select_parallel(te_select_task task, void* data, int32_t tasks, te_select_crew crew) {
   int32_t threads = crew.threads < tasks ? crew.threads : tasks;
   if (threads > TE_SELECT_MOST_THREADS) threads = TE_SELECT_MOST_THREADS;
   if (threads <= 1 || is_child) return run_alone(task, data);
-  if (te_select_parallel_in_model) {
-    int failed = te_select_parallel_in_model(task, data, tasks, threads);
-    if (failed >= 0) return failed;
-  }
+  int failed_in_model = te_select_parallel_in_model(task, data, tasks, threads);
+  if (failed_in_model >= 0) return failed_in_model;
   te_select_pool* p = the_pool();
   if (!p || p->forked) return run_alone(task, data);
   if (!claim_pool(p)) { /* the helpers of another call use the cores */

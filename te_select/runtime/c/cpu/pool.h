@@ -25,9 +25,9 @@ te_select_crew te_select_crew_at_hand(int32_t wanted, int32_t most);
 int te_select_parallel(te_select_task task, void* data, int32_t tasks, te_select_crew crew);
 
 /* The same by the threads of the model that the code is a part of; -1 if it did nothing, because the
- * model has none. Only object files for TVM have this function. */
+ * model has none. Only in object files for TVM it does more than that. */
 int te_select_parallel_in_model(te_select_task task, void* data, int32_t tasks, int32_t threads)
-    __attribute__((weak, visibility("hidden")));
+    __attribute__((visibility("hidden")));
 
 /* Orders this thread's stores past the cache before its later stores. */
 static inline void te_select_fence(void) {

@@ -1,5 +1,7 @@
 """Kernels that TVM compiled, in programs in C: their threads, OpenMP's and the loader's lock."""
 
+import shutil
+
 import pytest
 
 from te_select import Workload
@@ -13,7 +15,13 @@ def kernel(tmp_path_factory):
     return c_programs.export(tmp_path_factory.mktemp("programs"), N)
 
 
-@pytest.mark.parametrize("library", ["./mask.so", "mask.a", "-static mask.a"])
+BY_GOLD = pytest.param(
+    "mask.a -fuse-ld=gold",
+    marks=pytest.mark.skipif(shutil.which("ld.gold") is None, reason="no gold"),
+)
+
+
+@pytest.mark.parametrize("library", ["./mask.so", "mask.a", "-static mask.a", BY_GOLD])
 @pytest.mark.parametrize("openmp", [True, False])
 def test_large_call_has_a_second_thread_but_inside_a_region(kernel, library, openmp):
     options = ("-fopenmp",) if openmp else ("-Wno-unknown-pragmas",)
