@@ -116,7 +116,10 @@ void te_select_forget_crowd(te_select_pool* p) {
  * Only the default policy is changed: a program may have chosen another for its threads. */
 void te_select_answer(te_select_pool* p, int32_t* gives_way) {
   if (*gives_way) {
-    if (te_select_now_ns() - p->asked < AT_ONCE_NS) atomic_fetch_add(&p->came_at_once, 1);
+    if (te_select_now_ns() - p->asked < AT_ONCE_NS) {
+      atomic_fetch_add(&p->came_at_once, 1);
+      te_select_stop_giving_way(gives_way); /* a job may follow, for which it may stop others */
+    }
     return;
   }
   int may_change = sched_getscheduler(0) == SCHED_OTHER;

@@ -145,7 +145,7 @@ def test_calls_have_helpers_again_after_256_ms(pool):
     assert 256 <= alone <= 260
 
 
-def test_helper_that_answers_stops_nobody_until_its_next_job(pool):
+def test_helper_that_comes_late_stops_nobody_until_its_next_job(pool):
     pool.teach(1, FAIR, STALL)
     assert pool.times_told() == 1
     assert policies(pool) == {os.SCHED_OTHER}
@@ -154,10 +154,18 @@ def test_helper_that_answers_stops_nobody_until_its_next_job(pool):
     pool.let_pass(2 * MS)
     pool.are_free()
     assert (pool.times_told(), pool.all_were_woken()) == (2, 1)
+    pool.let_pass(AT_ONCE)
     answer(pool)
-    assert pool.are_free()
+    assert policies(pool) == {os.SCHED_BATCH}
     pool.take_part(1)
     assert [pool.policy(helper) for helper in (1, 2)] == [os.SCHED_OTHER, os.SCHED_BATCH]
+
+
+def test_helper_that_comes_at_once_may_stop_others_again(pool):
+    ask(pool)
+    answer(pool)
+    assert pool.are_free()
+    assert policies(pool) == {os.SCHED_OTHER}
 
 
 def test_first_answer_does_not_count(pool):
