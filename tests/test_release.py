@@ -216,6 +216,9 @@ def test_wheels_share_no_file_and_lose_none(made):
     wheels = (wheel_of(made, name) for name in ("te_select", "te_select_runtime"))
     names = [set(zipfile.ZipFile(path).namelist()) for path in wheels]
     assert not names[0] & names[1]
+    assert all(any("dist-info/sboms/" in name for name in each) for each in names)
+    kernels = {f"te_select/prebuilt/libte_select_where{ending}" for ending in (".seal", ".so")}
+    assert kernels <= names[1]
     wanted = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "te_select").rglob("*.py")
@@ -234,4 +237,4 @@ def test_sdists_have_sources_and_no_machine_code(made, name, present):
     with tarfile.open(sdist) as archive:
         files = archive.getnames()
     assert any(file.endswith(f"te_select/{present}") for file in files)
-    assert not [file for file in files if file.endswith((".so", ".so.gz"))]
+    assert not [file for file in files if file.endswith((".so", ".seal"))]
