@@ -214,7 +214,7 @@ def test_what_the_table_leaves_out_is_said_under_it():
         "interrupted: rows are missing",
     ):
         assert said in text
-    idle = printed(results(measured(), busy=0.1))
+    idle = printed(results(measured(), busy=0.15))
     assert "others were using" not in idle and "interrupted" not in idle
 
 

@@ -30,9 +30,10 @@ def test_address_is_that_of_the_first_element():
 
 def test_version_that_is_not_known_is_refused():
     then = HandMade(THEN, flags=0)
-    then.managed.major = 2
-    with pytest.raises(ArgumentError, match=r"then is a HandMade .*DLPack 2\.0 is not understood"):
-        kernel(SAME)(COND, then, ELSE)
+    for major in (0, 2):
+        then.managed.major = major
+        with pytest.raises(ArgumentError, match=rf"HandMade .*DLPack {major}\.0 is not understood"):
+            kernel(SAME)(COND, then, ELSE)
 
 
 def test_what_is_no_capsule_is_refused():

@@ -31,6 +31,7 @@ def extents(*values):
 
 LIES = {
     "more dims than there are": ({"ndim": 2**31 - 1}, "has 2147483647 dims; expected 0 to 64"),
+    "64 dims": ({"ndim": 64, "shape": extents(*[1] * 64)}, r"expected \[8\]"),
     "65 dims": ({"ndim": 65}, "has 65 dims"),
     "negative dims": ({"ndim": -1}, "has -1 dims"),
     "no shape": ({"shape": ctypes.POINTER(ctypes.c_int64)()}, "has 1 dims and no shape"),

@@ -17,9 +17,7 @@ ALL = "avx avx2 fma f16c avx512f avx512bw avx512vbmi avx512_vpopcntdq avx512_fp1
 @pytest.mark.parametrize(
     ("saved", "has"),
     [
-        (0, ""),
         (SSE, ""),
-        (AVX, ""),
         (YMM, "avx avx2 fma f16c"),
         *((ZMM & ~bit, "avx avx2 fma f16c") for bit in (MASKS, LOW, HIGH)),
         (ZMM & ~AVX, ""),
