@@ -5,29 +5,23 @@
 #include <stdint.h>
 
 #if defined(__x86_64__)
-static inline uint64_t te_select_float_mode(void) { return __builtin_ia32_stmxcsr(); }
-static inline void te_select_set_float_mode(uint64_t mode) {
-  __builtin_ia32_ldmxcsr((uint32_t)mode);
-}
+#define TE_SELECT_READ_MODE(mode) ((mode) = __builtin_ia32_stmxcsr())
+#define TE_SELECT_SET_MODE(mode) __builtin_ia32_ldmxcsr((uint32_t)(mode))
 #elif defined(__aarch64__)
-static inline uint64_t te_select_float_mode(void) {
-  uint64_t mode;
-  __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
-  return mode;
-}
-static inline void te_select_set_float_mode(uint64_t mode) {
-  __asm__ volatile("msr fpcr, %0" : : "r"(mode));
-}
+#define TE_SELECT_READ_MODE(mode) __asm__ volatile("mrs %0, fpcr" : "=r"(mode))
+#define TE_SELECT_SET_MODE(mode) __asm__ volatile("msr fpcr, %0" : : "r"(mode))
 #elif defined(__riscv_flen)
+#define TE_SELECT_READ_MODE(mode) __asm__ volatile("frcsr %0" : "=r"(mode))
+#define TE_SELECT_SET_MODE(mode) __asm__ volatile("fscsr %0" : : "r"(mode))
+#else
+#define TE_SELECT_READ_MODE(mode) (void)(mode)
+#define TE_SELECT_SET_MODE(mode) (void)(mode)
+#endif
+
 static inline uint64_t te_select_float_mode(void) {
-  uint64_t mode;
-  __asm__ volatile("frcsr %0" : "=r"(mode));
+  uint64_t mode = 0;
+  TE_SELECT_READ_MODE(mode);
   return mode;
 }
-static inline void te_select_set_float_mode(uint64_t mode) {
-  __asm__ volatile("fscsr %0" : : "r"(mode));
-}
-#else
-static inline uint64_t te_select_float_mode(void) { return 0; }
-static inline void te_select_set_float_mode(uint64_t mode) { (void)mode; }
-#endif
+
+static inline void te_select_set_float_mode(uint64_t mode) { TE_SELECT_SET_MODE(mode); }

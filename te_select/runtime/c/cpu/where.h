@@ -112,6 +112,16 @@ static inline int32_t te_select_item_of_kind(int32_t kind) {
   return bytes[kind];
 }
 
+/* The kind of a type of numbers, by the letter that NumPy has for it and its bytes; else
+ * TE_SELECT_AS_IS. */
+static inline int32_t te_select_kind_by(char letter, int64_t bytes) {
+  static const char letters[] = "biiiiuuuufffcc";
+  for (int32_t kind = 0; kind < TE_SELECT_KINDS; ++kind) {
+    if (letters[kind] == letter && te_select_item_of_kind(kind) == bytes) return kind;
+  }
+  return TE_SELECT_AS_IS;
+}
+
 /* A place of the table: for a kernel, or NULL. Another thread may be putting one there. */
 static inline te_select_where_run te_select_kernel_at(const te_select_where_run* place) {
   return __atomic_load_n(place, __ATOMIC_ACQUIRE);

@@ -3,9 +3,12 @@
 
 #include "where.h"
 
-/* Sets the strides for the axes of a call of something with items of so many bytes. */
-static int spread(const te_select_where_call* call, int32_t ndim, const int64_t* shape,
-                  const int64_t* strides, int64_t item, int64_t* spread_strides) {
+/* Sets the strides for the axes of a call of something with items of so many bytes. It is always
+ * inline, because a call of it takes a third of its time. */
+__attribute__((always_inline)) static inline int spread(const te_select_where_call* call,
+                                                        int32_t ndim, const int64_t* shape,
+                                                        const int64_t* strides, int64_t item,
+                                                        int64_t* spread_strides) {
   if (ndim < 0 || ndim > call->ndim) return 0;
   int32_t before = call->ndim - ndim;
   int64_t compact = item;
@@ -57,7 +60,8 @@ int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[T
   }
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     const te_select_view* in = &inputs[i];
-    if (!te_select_broadcast(call, i, in->ndim, in->shape, in->strides)) return -1;
+    int64_t item = i == TE_SELECT_COND ? 1 : call->width;
+    if (!spread(call, in->ndim, in->shape, in->strides, item, call->strides[i])) return -1;
   }
   return elements;
 }

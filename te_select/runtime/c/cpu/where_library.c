@@ -131,12 +131,10 @@ static const te_select_request where = {&any_shapes, TE_SELECT_STRICT, names};
 
 /* The kind of an element type; TE_SELECT_AS_IS if it has none. */
 static int32_t kind_of(DLDataType type) {
-  int32_t log2 = __builtin_ctz(type.bits | 1U << 30) - 3;
-  if (type.code == kDLBool) return TE_SELECT_KIND_BOOL;
-  if (type.code == kDLInt) return TE_SELECT_KIND_INT8 + log2;
-  if (type.code == kDLUInt) return TE_SELECT_KIND_UINT8 + log2;
-  if (type.code == kDLFloat && type.bits >= 16) return TE_SELECT_KIND_FLOAT16 + log2 - 1;
-  return type.code == kDLComplex ? TE_SELECT_KIND_COMPLEX64 + log2 - 3 : TE_SELECT_AS_IS;
+  static const char letters[] = {
+      [kDLInt] = 'i', [kDLUInt] = 'u', [kDLFloat] = 'f', [kDLComplex] = 'c', [kDLBool] = 'b'};
+  if (type.code >= sizeof(letters) || type.bits % 8 || type.lanes != 1) return TE_SELECT_AS_IS;
+  return te_select_kind_by(letters[type.code], type.bits / 8);
 }
 
 static int is_same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits; }
@@ -144,11 +142,9 @@ static int is_same(DLDataType a, DLDataType b) { return a.code == b.code && a.bi
 /* The kind of a side that is converted to out's type; TE_SELECT_AS_IS if it is not. A float16 is not:
  * what becomes of a signalling NaN differs by the library whose tensor it is. */
 static int32_t kind_of_side(DLDataType side, DLDataType type) {
-  if (is_same(side, type) || side.lanes != 1) return TE_SELECT_AS_IS;
   int32_t kind = kind_of(side), target = kind_of(type);
-  if (kind < 0 || kind == TE_SELECT_KIND_FLOAT16 || kind >= TE_SELECT_KINDS || target < 0 ||
-      target >= TE_SELECT_KINDS || side.bits != 8 * te_select_item_of_kind(kind) ||
-      type.bits != 8 * te_select_item_of_kind(target) || target == TE_SELECT_KIND_BOOL)
+  if (is_same(side, type) || kind == TE_SELECT_AS_IS || kind == TE_SELECT_KIND_FLOAT16 ||
+      target == TE_SELECT_AS_IS || target == TE_SELECT_KIND_BOOL)
     return TE_SELECT_AS_IS;
   return te_select_kernel_at(&all_stages.of[kind][target]) ? kind : TE_SELECT_AS_IS;
 }
@@ -222,9 +218,10 @@ __attribute__((cold, noinline)) static int refuse_shapes(const te_select_view* v
                         "is larger than what the inputs broadcast to");
 }
 
-/* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out.
- * x and y may be numbers, or of a type that NumPy promotes to out's, if the library has stages. The result is one of the results in where_call.h. If out overlaps an input,
- * the call is refused, unless out has the address and the strides of x or y. */
+/* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out. x and
+ * y may be numbers, or of a type that NumPy promotes to out's, if the library has stages. The result is
+ * one of the results in where_call.h. If out overlaps an input, the call is refused, unless out has the
+ * address and the strides of x or y. */
 TE_SELECT_EXPORT(te_select_where) {
   te_select_return_int(result, 0);
   if (num_args != TE_SELECT_OPERANDS) {
