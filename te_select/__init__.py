@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from te_select.compiler.compile import compile
     from te_select.compiler.export import export
     from te_select.frontends import ModelNode, read_model
-    from te_select.numpy_where import copyto, lazy, putmask, select, where
+    from te_select.numpy_where import copyto, putmask, select, where
     from te_select.records.log import Record
     from te_select.runtime.call.kernel import Kernel
     from te_select.runtime.call.loading import Library, load
@@ -45,7 +45,6 @@ _LAZY = {
     "compile": "te_select.compiler.compile",
     "copyto": "te_select.numpy_where",
     "export": "te_select.compiler.export",
-    "lazy": "te_select.numpy_where",
     "load": "te_select.runtime.call.loading",
     "putmask": "te_select.numpy_where",
     "read_model": "te_select.frontends",
@@ -75,7 +74,6 @@ __all__ = [
     "compile",
     "copyto",
     "export",
-    "lazy",
     "load",
     "putmask",
     "read_model",

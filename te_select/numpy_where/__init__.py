@@ -4,8 +4,7 @@
 """
 
 from te_select.numpy_where.call import Stats, Where, where
-from te_select.numpy_where.conditions import lazy
 from te_select.numpy_where.explain import Explanation
 from te_select.numpy_where.numpy_functions import copyto, putmask, select
 
-__all__ = ["Explanation", "Stats", "Where", "copyto", "lazy", "putmask", "select", "where"]
+__all__ = ["Explanation", "Stats", "Where", "copyto", "putmask", "select", "where"]

@@ -11,7 +11,7 @@ from te_select.numpy_where.kernels import library
 from te_select.numpy_where.numpy_rules import Plan
 from te_select.operator import family
 from te_select.operator.broadcast import count_of
-from te_select.operator.stages import AS_IS, IS_COMPARED, SOURCES
+from te_select.operator.stages import AS_IS, SOURCES
 from te_select.runtime.call.extension import extension
 
 
@@ -85,9 +85,7 @@ def _served(plan: Plan) -> Explanation:
     kernel = "tiles" if plan.by_tiles else family.names()[number] or "fill"
     found = Explanation(kernel, plan.threads, bool(plan.past_cache), by_team=bool(plan.by_team))
     for name, kind in zip(("cond", "x", "y"), plan.kinds, strict=True):
-        if kind == IS_COMPARED:
-            found = _with(found, f"cond is compared in blocks of {plan.block} elements")
-        elif kind != AS_IS:
+        if kind != AS_IS:
             where = f"in blocks of {plan.block} elements"
             found = _with(found, f"{name} is converted from {SOURCES[kind]} {where}")
     return _with(found, "row by row until that kernel is built") if is_missing else found

@@ -16,7 +16,6 @@ from numpy import select as numpy_select
 from te_select.errors import caught
 from te_select.numpy_where.bits import without_bits
 from te_select.numpy_where.call import where
-from te_select.numpy_where.conditions import Condition
 from te_select.numpy_where.numpy_rules import Array, Plan, as_sides, check_array, takes
 from te_select.numpy_where.shapes import joined
 from te_select.numpy_where.tensor_libraries import check_out, has_own_rule
@@ -88,14 +87,9 @@ def _found(condlist: Any, choicelist: Any, default: Any, out: Any) -> Any:
         dtype = np.result_type(*choices)
     except caught(TypeError):  # numpy.select says which list it is
         return numpy_select(condlist, choices[:-1], choices[-1])
-    conds = [_computed(cond) for cond in condlist]
+    conds = [np.asarray(without_bits(cond)) for cond in condlist]
     found = _by_kernels(conds, choices, dtype, out)
     return numpy_select(conds, choices[:-1], choices[-1]) if found is None else found
-
-
-def _computed(cond: Any) -> Array:
-    """Booleans of a cond."""
-    return where(cond, True, False) if type(cond) is Condition else np.asarray(without_bits(cond))
 
 
 def _by_kernels(

@@ -1,11 +1,15 @@
 /* What the arguments of a call are, and which element type they have in common. */
 #include "arguments.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "where.h"
 
 enum { FIRST_OF_USERS = 256, FIRST_OF_NEW_TYPES = 2048, LARGEST_ELEMENT = 16 };
+enum { EXACT_IN_HALF = 2048 };
+static const double HALF_MAX = 65504.0, HALF_MIN = 0x1p-14; /* of normal numbers */
 
 const char* const te_select_reasons[TE_SELECT_REASONS] = {
     [TE_SELECT_TAKEN] = "none",
@@ -59,11 +63,6 @@ int te_select_has_own_rule(PyObject* value) {
 /* Takes a scalar of NumPy, or an array of a subclass. The latter becomes a plain array, so that its
  * conversion runs no code of the subclass. */
 static te_select_verdict take_other(PyObject* value, te_select_operand* found) {
-  PyArrayObject* of_lazy = te_select_lazy_array(value);
-  if (of_lazy) {
-    found->array = (PyArrayObject*)Py_NewRef((PyObject*)of_lazy);
-    return TE_SELECT_TAKEN;
-  }
   int is_array = PyArray_Check(value);
   if (is_array ? te_select_has_own_rule(value)
                : !PyBool_Check(value) && !PyArray_IsScalar(value, Generic)) {
@@ -102,8 +101,6 @@ static te_select_verdict take_cond(PyObject* value, te_select_operands* of_call)
     found->element[0] = (char)truth;
     return TE_SELECT_TAKEN;
   }
-  of_call->condition = te_select_as_condition(value);
-  if (of_call->condition) return TE_SELECT_TAKEN;
   te_select_verdict taken = take_array(value, found);
   if (taken != TE_SELECT_TAKEN) return taken;
   if (PyArray_TYPE(found->array) == NPY_BOOL) return TE_SELECT_TAKEN;
@@ -113,7 +110,7 @@ static te_select_verdict take_cond(PyObject* value, te_select_operands* of_call)
   return TE_SELECT_TAKEN;
 }
 
-te_select_verdict te_select_take_side(PyObject* value, te_select_operand* found) {
+static te_select_verdict take_side(PyObject* value, te_select_operand* found) {
   if (te_select_is_number(value)) {
     found->number = value;
     return TE_SELECT_TAKEN;
@@ -121,7 +118,84 @@ te_select_verdict te_select_take_side(PyObject* value, te_select_operand* found)
   return take_array(value, found);
 }
 
+/* ---- numbers ------------------------------------------------------------------------------------ */
+
+static te_select_verdict from_long(PyObject* number, const PyArray_Descr* type, char* element) {
+  int overflow;
+  long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  if (overflow) return TE_SELECT_FALLBACK_NUMBER;
+  if (value == -1 && PyErr_Occurred()) return TE_SELECT_RAISED;
+  int kind = type->type_num;
+  size_t size = (size_t)PyDataType_ELSIZE(type);
+  if (PyTypeNum_ISINTEGER(kind)) {
+    if (!te_select_holds(8 * (int)size, PyTypeNum_ISSIGNED(kind), value)) {
+      return TE_SELECT_FALLBACK_NUMBER; /* NumPy raises, or wraps */
+    }
+    memcpy(element, &value, size);
+  } else if (kind == NPY_FLOAT || kind == NPY_CFLOAT) {
+    float parts[2] = {(float)value, 0};
+    memcpy(element, parts, size);
+  } else if (kind == NPY_DOUBLE || kind == NPY_CDOUBLE) {
+    double parts[2] = {(double)value, 0};
+    memcpy(element, parts, size);
+  } else if (kind == NPY_HALF && value >= -EXACT_IN_HALF && value <= EXACT_IN_HALF) {
+    return PyArray_Pack((PyArray_Descr*)type, element, number) < 0 ? TE_SELECT_RAISED
+                                                                   : TE_SELECT_TAKEN;
+  } else {
+    return TE_SELECT_FALLBACK_NUMBER;
+  }
+  return TE_SELECT_TAKEN;
+}
+
+/* Whether converting a number raises none of the flags that NumPy looks at. */
+static int is_quiet(double value, double lowest, double highest) {
+  if (value == 0 || isinf(value)) return 1;
+  if (!isnan(value)) return fabs(value) >= lowest && fabs(value) <= highest;
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  return bits >> 51 & 1; /* a quiet NaN */
+}
+
+static te_select_verdict from_complex(double real, double imaginary, const PyArray_Descr* type,
+                                      char* element) {
+  size_t size = (size_t)PyDataType_ELSIZE(type);
+  if (type->type_num == NPY_FLOAT || type->type_num == NPY_CFLOAT) {
+    float parts[2] = {(float)real, (float)imaginary};
+    if (!is_quiet(real, FLT_MIN, FLT_MAX) || !is_quiet(imaginary, FLT_MIN, FLT_MAX)) {
+      return TE_SELECT_FALLBACK_NUMBER;
+    }
+    memcpy(element, parts, size);
+  } else {
+    double parts[2] = {real, imaginary};
+    memcpy(element, parts, size);
+  }
+  return TE_SELECT_TAKEN;
+}
+
+static te_select_verdict from_float(PyObject* number, PyArray_Descr* type, char* element) {
+  double value = PyFloat_AS_DOUBLE(number);
+  if (type->type_num == NPY_HALF) {
+    if (!is_quiet(value, HALF_MIN, HALF_MAX)) return TE_SELECT_FALLBACK_NUMBER;
+    return PyArray_Pack(type, element, number) < 0 ? TE_SELECT_RAISED : TE_SELECT_TAKEN;
+  }
+  return from_complex(value, 0, type, element);
+}
+
+static te_select_verdict to_element(te_select_operand* found, PyArray_Descr* type) {
+  PyObject* number = found->number;
+  if (PyLong_CheckExact(number)) return from_long(number, type, found->element);
+  if (PyFloat_CheckExact(number)) return from_float(number, type, found->element);
+  Py_complex value = PyComplex_AsCComplex(number);
+  return from_complex(value.real, value.imag, type, found->element);
+}
+
 /* ---- types -------------------------------------------------------------------------------------- */
+
+int te_select_keeps_type(PyObject* number, int type) {
+  if (PyLong_CheckExact(number)) return PyTypeNum_ISNUMBER(type) && type != NPY_BOOL;
+  if (PyFloat_CheckExact(number)) return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISCOMPLEX(type);
+  return PyTypeNum_ISCOMPLEX(type);
+}
 
 static PyArray_Descr* of_numbers(PyObject* x, PyObject* y) {
   int type = PyComplex_CheckExact(x) || PyComplex_CheckExact(y) ? NPY_CDOUBLE
@@ -215,6 +289,26 @@ static te_select_verdict find_type(te_select_operands* found) {
   return moves_as_bits(found->type) ? TE_SELECT_TAKEN : TE_SELECT_FALLBACK_ELEMENT_TYPE;
 }
 
+int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element) {
+  int kind = type->type_num;
+  if (PyBool_Check(number)) {
+    element[0] = number == Py_True;
+    return kind == NPY_BOOL;
+  }
+  if (PyFloat_CheckExact(number) && PyTypeNum_ISFLOAT(kind)) {
+    return from_float(number, type, element) == TE_SELECT_TAKEN;
+  }
+  if (!PyLong_CheckExact(number)) return 0;
+  int overflow;
+  long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  if (PyTypeNum_ISFLOAT(kind)) {
+    if (value < -EXACT_IN_HALF || value > EXACT_IN_HALF) return 0;
+  } else if (!PyTypeNum_ISINTEGER(kind)) {
+    return 0;
+  }
+  return !overflow && from_long(number, type, element) == TE_SELECT_TAKEN;
+}
+
 te_select_verdict te_select_take(PyObject* const* args, const te_select_bits* bits,
                                  te_select_operands* found) {
   /* One by one: a memset of all of it is a rep stos, which starts slowly. */
@@ -225,14 +319,11 @@ te_select_verdict te_select_take(PyObject* const* args, const te_select_bits* bi
   }
   found->type = NULL;
   found->bits = bits;
-  found->condition = NULL;
-  found->filled = NULL;
   found->sources.bits = NULL;
   found->sources.condition = NULL;
   found->is_staged = 0;
-  te_select_verdict taken = te_select_take_side(args[TE_SELECT_THEN], &found->in[TE_SELECT_THEN]);
-  if (taken == TE_SELECT_TAKEN)
-    taken = te_select_take_side(args[TE_SELECT_ELSE], &found->in[TE_SELECT_ELSE]);
+  te_select_verdict taken = take_side(args[TE_SELECT_THEN], &found->in[TE_SELECT_THEN]);
+  if (taken == TE_SELECT_TAKEN) taken = take_side(args[TE_SELECT_ELSE], &found->in[TE_SELECT_ELSE]);
   /* cond is last: of a type that NumPy would refuse, another library may say something else. */
   if (bits) {
     convert_on_the_way(found, TE_SELECT_COND, TE_SELECT_KIND_BITS);
@@ -243,7 +334,7 @@ te_select_verdict te_select_take(PyObject* const* args, const te_select_bits* bi
   if (taken == TE_SELECT_TAKEN) taken = find_type(found);
   for (int i = TE_SELECT_THEN; taken == TE_SELECT_TAKEN && i < TE_SELECT_INPUTS; ++i) {
     te_select_operand* each = &found->in[i];
-    taken = each->array ? convert(found, i) : te_select_to_element(each, found->type);
+    taken = each->array ? convert(found, i) : to_element(each, found->type);
   }
   return taken;
 }

@@ -1,7 +1,6 @@
 /* What the arguments of a call are, and which element type they have in common. */
 #pragma once
 
-#include "condition.h"
 #include "numpy_api.h"
 #include "where.h"
 
@@ -23,12 +22,8 @@ typedef struct {
 
 typedef struct {
   te_select_operand in[TE_SELECT_INPUTS];
-  PyArray_Descr* type; /* owned; of the result */
-  /* In the place of cond's array or number; or NULL. */
-  const te_select_bits* bits;
-  const te_select_condition* condition; /* borrowed */
-  te_select_view view;                  /* of the condition, if kernels compute it */
-  te_select_where_condition* filled;    /* what they compute; or NULL */
+  PyArray_Descr* type;        /* owned; of the result */
+  const te_select_bits* bits; /* of cond, in the place of an array or number; or NULL */
   te_select_where_sources sources;
   int32_t is_staged; /* whether one of the sources is converted */
 } te_select_operands;
@@ -69,23 +64,11 @@ int te_select_remember_numpys_rules(void);
 /* Whether the type of an object has an `__array_function__` of its own, which NumPy then calls. */
 int te_select_has_own_rule(PyObject* value);
 
-/* Takes a side: an array, a scalar of NumPy or a number of Python. */
-te_select_verdict te_select_take_side(PyObject* value, te_select_operand* found);
-
-/* The kind of a type of numbers, as where.h numbers them; else TE_SELECT_AS_IS. */
-int32_t te_select_kind_of(const PyArray_Descr* type);
-
-/* ---- numbers.c: numbers of Python as elements of an array */
-
 /* Whether a number leaves the type of an array as it is. */
 int te_select_keeps_type(PyObject* number, int type);
 
-/* Makes an element of the number of an operand, if NumPy does so silently. */
-te_select_verdict te_select_to_element(te_select_operand* found, PyArray_Descr* type);
-
-/* Makes an element of a number that leaves the type as it is, if NumPy does so silently, and to these
- * bits; else false. */
-int te_select_yields(PyObject* number, PyArray_Descr* type, char* element);
+/* The kind of a type of numbers, as where.h numbers them; else TE_SELECT_AS_IS. */
+int32_t te_select_kind_of(const PyArray_Descr* type);
 
 /* Makes an element of a number; false if it is of another kind, or out of range. */
 int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element);

@@ -7,12 +7,128 @@
 #include "cpu_features.h"
 #include "ffi.h"
 
+static const te_select_where_library* library; /* the first one; set once, by any thread */
 /* Functions of Python, set before the first call. */
-static PyObject *numpy_fallback, *numpy_where;
+static PyObject *numpy_fallback, *load_kernels, *numpy_where;
 /* A dict: for tensors of a type, a function for common calls, which is never removed. */
 static PyObject* by_type;
+static int32_t half_flags; /* of stages from float16 */
+
+/* ---- shapes ------------------------------------------------------------------------------------- */
+
+static te_select_view view_of(const PyArrayObject* array) {
+  if (!array) return (te_select_view){0}; /* a number */
+  return (te_select_view){PyArray_NDIM(array), (const int64_t*)PyArray_DIMS(array),
+                          (const int64_t*)PyArray_STRIDES(array)};
+}
+
+static int set_out(te_select_where_call* call, const PyArrayObject* out) {
+  te_select_view view = view_of(out);
+  call->data[TE_SELECT_OUT] = PyArray_BYTES(out);
+  return te_select_join_out(call, &view);
+}
+
+/* ---- the result --------------------------------------------------------------------------------- */
+
+static PyArrayObject* new_result(const te_select_operands* found, te_select_where_call* call) {
+  npy_intp* strides = NULL;
+  int in_c_order = 1;
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i)
+    in_c_order &= !found->in[i].array || PyArray_IS_C_CONTIGUOUS(found->in[i].array);
+  if (!in_c_order) {
+    te_select_keep_order(call, call->strides);
+    strides = (npy_intp*)call->strides[TE_SELECT_INPUTS];
+  }
+  Py_INCREF(found->type);
+  PyArrayObject* made =
+      te_select_new_array(found->type, call->ndim, (npy_intp*)call->shape, strides);
+  if (!made) return NULL;
+  set_out(call, made);
+  return made;
+}
+
+static te_select_verdict take_out(PyObject* out, const te_select_operands* found,
+                                  te_select_where_call* call) {
+  if (!PyArray_Check(out) || te_select_has_own_rule(out)) return TE_SELECT_FALLBACK_OUT;
+  PyArrayObject* array = (PyArrayObject*)out;
+  if (PyArray_DESCR(array) != found->type && !PyArray_EquivTypes(PyArray_DESCR(array), found->type))
+    return TE_SELECT_FALLBACK_OUT;
+  if (!PyArray_ISWRITEABLE(array) || !set_out(call, array)) return TE_SELECT_FALLBACK_OUT;
+  const te_select_where_sources* sources = found->is_staged ? &found->sources : NULL;
+  return te_select_where_overlaps(call, sources) ? TE_SELECT_FALLBACK_OUT : TE_SELECT_TAKEN;
+}
 
 /* ---- the call ----------------------------------------------------------------------------------- */
+
+const te_select_where_library* te_select_library(void) {
+  return __atomic_load_n(&library, __ATOMIC_ACQUIRE);
+}
+
+static int32_t run_by(const te_select_where_library* first, const te_select_where_call* call,
+                      const te_select_where_sources* sources, te_select_where_plan* plan) {
+  return sources ? first->staged(call, sources, plan) : first->call(call, plan);
+}
+
+static int32_t run(const te_select_where_call* call, const te_select_where_sources* sources,
+                   int64_t elements, te_select_where_plan* plan) {
+  const te_select_where_library* first = te_select_library();
+  if (!first || first->version < te_select_where_needs(sources)) return TE_SELECT_WHERE_NO_KERNEL;
+  if (plan || elements < TE_SELECT_KEEP_LOCK) return run_by(first, call, sources, plan);
+  int32_t outcome;
+  Py_BEGIN_ALLOW_THREADS;
+  outcome = run_by(first, call, sources, NULL);
+  Py_END_ALLOW_THREADS;
+  return outcome;
+}
+
+static te_select_verdict select_into(const te_select_where_call* call,
+                                     const te_select_where_sources* sources, int64_t elements,
+                                     te_select_where_plan* plan) {
+  int32_t outcome = run(call, sources, elements, plan);
+  if (outcome == TE_SELECT_WHERE_NO_KERNEL) {
+    PyObject* found = PyObject_CallFunction(load_kernels, "ii", call->width, sources != NULL);
+    if (!found) return TE_SELECT_RAISED;
+    int is_there = PyObject_IsTrue(found);
+    Py_DECREF(found);
+    if (is_there > 0) outcome = run(call, sources, elements, plan);
+  }
+  if (outcome < 0) return TE_SELECT_FALLBACK_NO_KERNEL;
+  if (plan) {
+    plan->kernel = outcome;
+    return TE_SELECT_TAKEN;
+  }
+  return te_select_count(outcome, elements) ? TE_SELECT_RAISED : TE_SELECT_TAKEN;
+}
+
+/* Selects into out or a new result; or only plans that, unless `plan` is NULL. */
+te_select_verdict te_select_operands_into(te_select_operands* found, PyObject* out,
+                                          PyObject** result, te_select_where_plan* plan) {
+  te_select_where_call call;
+  te_select_view views[TE_SELECT_INPUTS];
+  call.width = (int32_t)PyDataType_ELSIZE(found->type);
+  for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
+    te_select_operand* in = &found->in[i];
+    views[i] = view_of(in->array);
+    call.data[i] = in->array ? PyArray_BYTES(in->array) : in->element;
+  }
+  if (found->bits) {
+    static const int64_t one_bit = 1;
+    views[TE_SELECT_COND] = (te_select_view){1, &found->bits->count, &one_bit};
+    call.data[TE_SELECT_COND] = (char*)(uintptr_t)found->bits->first;
+  }
+  int64_t elements = te_select_join(&call, views);
+  if (elements <= 0) return TE_SELECT_FALLBACK_SHAPE;
+  if (out) {
+    te_select_verdict taken = take_out(out, found, &call);
+    if (taken != TE_SELECT_TAKEN) return taken;
+    *result = Py_NewRef(out);
+  } else {
+    *result = (PyObject*)new_result(found, &call);
+    if (!*result) return TE_SELECT_RAISED;
+  }
+  found->sources.flags = half_flags;
+  return select_into(&call, found->is_staged ? &found->sources : NULL, elements, plan);
+}
 
 /* The call by the function for tensors of a type; None if there is none, or it leaves the call. */
 static PyObject* call_by_type(PyObject* const* args, Py_ssize_t count, PyObject* names) {
@@ -66,30 +182,10 @@ static PyObject* call_with_arrays(PyObject* self, PyObject* const* args, PyObjec
   return result;
 }
 
-/* The call again, with arrays in the place of a Lazy or a Condition; None if there is none. */
-static PyObject* call_with_plain(PyObject* self, PyObject* const* args, Py_ssize_t count,
-                                 PyObject* names) {
-  PyObject *plain[TE_SELECT_OPERANDS] = {NULL}, *result = NULL;
-  Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
-  int is_any = 0;
-  for (Py_ssize_t i = 0; i < given; ++i) is_any |= te_select_is_deferred(args[i]);
-  if (!is_any || given > TE_SELECT_OPERANDS) Py_RETURN_NONE;
-  int failed = 0;
-  for (Py_ssize_t i = 0; i < given && !failed; ++i) {
-    plain[i] = te_select_plain(args[i]);
-    failed = !plain[i];
-  }
-  if (!failed) result = te_select_call_where(self, plain, (size_t)count, names);
-  for (Py_ssize_t i = 0; i < given; ++i) Py_XDECREF(plain[i]);
-  return result;
-}
-
 /* A call that the kernels have not done. It is apart, so that the others take less time. */
 static PyObject* call_others(PyObject* self, te_select_verdict reason, PyObject* const* args,
                              Py_ssize_t count, PyObject* names) {
-  PyObject* result = call_with_plain(self, args, count, names);
-  if (result != Py_None) return result;
-  Py_DECREF(result);
+  PyObject* result;
   if (reason == TE_SELECT_FALLBACK_OPERAND_KIND) {
     result = call_by_type(args, count, names);
     if (result != Py_None) return result;
@@ -148,11 +244,31 @@ static PyObject* make(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize
   if (count != 6 || !PyDict_Check(args[3]) || !PyLong_Check(args[5])) {
     return PyErr_Format(PyExc_TypeError, "expected the functions of call.py, a dict and flags");
   }
+  half_flags = (int32_t)PyLong_AsLong(args[5]);
   Py_XSETREF(numpy_fallback, Py_NewRef(args[0]));
-  te_select_load_kernels_by(args[1], (int32_t)PyLong_AsLong(args[5]));
+  Py_XSETREF(load_kernels, Py_NewRef(args[1]));
   te_select_fetch_missing_kernel_by(args[2]);
   Py_XSETREF(by_type, Py_NewRef(args[3]));
   return te_select_make_callable(te_select_call_where, args[4]);
+}
+
+static PyObject* install(PyObject* Py_UNUSED(self), PyObject* address) {
+  const te_select_where_library* given = PyLong_AsVoidPtr(address);
+  if (PyErr_Occurred()) return NULL;
+  if (given->version < TE_SELECT_WHERE_OLDEST || given->version > TE_SELECT_WHERE_VERSION) {
+    return PyErr_Format(PyExc_ValueError,
+                        "the kernels of where() have version %lld; expected %d to %d: build them "
+                        "again",
+                        (long long)given->version, TE_SELECT_WHERE_OLDEST, TE_SELECT_WHERE_VERSION);
+  }
+  const char* refusal = given->refusal();
+  if (refusal) return PyErr_Format(PyExc_ValueError, "%s", refusal);
+  const te_select_where_library* first = NULL;
+  if (!__atomic_compare_exchange_n(&library, &first, given, 0, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE)) {
+    first->add(given);
+  }
+  Py_RETURN_NONE;
 }
 
 static PyObject* cpu_has(PyObject* Py_UNUSED(self), PyObject* feature) {
@@ -164,7 +280,7 @@ static PyMethodDef methods[] = {
     {"cpu_has", cpu_has, METH_O, "Whether the CPU has a feature, as /proc/cpuinfo spells it."},
     {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL,
      "Make the callable, of functions for what it leaves to Python."},
-    {"install", te_select_install, METH_O,
+    {"install", install, METH_O,
      "Take a library of kernels, by its address; the first is given those of all others."},
     {"counts", te_select_counts, METH_NOARGS, "Calls and elements that kernels have served."},
     {"plan", (PyCFunction)(void (*)(void))te_select_plan, METH_FASTCALL,
@@ -174,9 +290,6 @@ static PyMethodDef methods[] = {
      "Select by cond, x, y and out; NotImplemented if kernels do not."},
     {"in_place", (PyCFunction)(void (*)(void))te_select_make_in_place, METH_FASTCALL,
      "Make copyto or putmask, of a function for other masks, NumPy's, and whether it is putmask."},
-    {"take_types", (PyCFunction)(void (*)(void))te_select_take_types, METH_FASTCALL,
-     "Take the types of Lazy and Condition, the ufuncs deferred, and what calls others."},
-    {"lazy", te_select_lazy, METH_O, "Make a Lazy of an array; other values stay."},
     {"chain", (PyCFunction)(void (*)(void))te_select_chain, METH_FASTCALL,
      "Select by pairs of cond and choice, a default and out, all contiguous; false if not done."},
     {"sample_by", te_select_sample_by, METH_O, "Let a function time one of some 64 calls."},
@@ -208,10 +321,7 @@ static int fill_module(PyObject* made) {
   if (!numpy) return -1;
   Py_XSETREF(numpy_where, PyObject_GetAttrString(numpy, "where"));
   Py_DECREF(numpy);
-  if (!numpy_where || !te_select_lazy_type() || !te_select_condition_type()) return -1;
-  if (PyModule_AddObjectRef(made, "Lazy", (PyObject*)te_select_lazy_type())) return -1;
-  if (PyModule_AddObjectRef(made, "Condition", (PyObject*)te_select_condition_type())) return -1;
-  return PyModule_AddIntConstant(made, "LARGE", TE_SELECT_LARGE);
+  return numpy_where ? PyModule_AddIntConstant(made, "LARGE", TE_SELECT_LARGE) : -1;
 }
 
 static PyModuleDef_Slot slots[] = {

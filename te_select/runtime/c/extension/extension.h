@@ -87,13 +87,7 @@ void te_select_keep_order(te_select_where_call* call, int64_t inputs[3][TE_SELEC
  * putmask. */
 PyObject* te_select_make_in_place(PyObject* module, PyObject* const* args, Py_ssize_t count);
 
-/* ---- extension.c, selecting.c and for_python.c: calls of operands that are taken */
-
-/* Sets the function of Python that loads kernels, and the flags of stages from float16. */
-void te_select_load_kernels_by(PyObject* function, int32_t flags);
-
-/* A method of the module: takes a library of kernels. */
-PyObject* te_select_install(PyObject* module, PyObject* address);
+/* ---- extension.c and for_python.c: calls of operands that are taken */
 
 /* `te_select.where` itself. */
 PyObject* te_select_call_where(PyObject* self, PyObject* const* args, size_t flagged,

@@ -6,7 +6,6 @@
 
 /* Arguments of functions for Python: cond, or a buffer of bits with the first one and their number;
  * then x, y, and out or None. */
-enum { IS_COMPARED = -2 }; /* in the place of cond's kind: kernels compute a Condition */
 enum { WITH_COND = TE_SELECT_OPERANDS, WITH_BITS = WITH_COND + 2 };
 
 /* Selects, or only plans it unless `plan` is NULL. */
@@ -48,8 +47,7 @@ PyObject* te_select_plan(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ss
   te_select_verdict found = select_for_python(args, count, &taken, &result, &made);
   Py_XDECREF(result);
   if (found == TE_SELECT_RAISED) return NULL;
-  int32_t* kinds = taken.sources.kinds;
-  if (taken.condition) kinds[TE_SELECT_COND] = IS_COMPARED;
+  const int32_t* kinds = taken.sources.kinds;
   return Py_BuildValue("siiii(iii)ii", te_select_reasons[found], made.kernel, made.threads,
                        made.past_cache, made.by_tiles, kinds[TE_SELECT_COND], kinds[TE_SELECT_THEN],
                        kinds[TE_SELECT_ELSE], made.block, made.by_team);

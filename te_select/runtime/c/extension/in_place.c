@@ -106,19 +106,6 @@ static int repeat(PyArrayObject* to, PyArrayObject* mask, PyArrayObject* values)
 
 static int is_array(PyObject* value) { return value && PyArray_CheckExact(value); }
 
-static int is_boolean(PyObject* mask) {
-  return te_select_as_condition(mask) ||
-         (PyArray_CheckExact(mask) && PyArray_TYPE((PyArrayObject*)mask) == NPY_BOOL);
-}
-
-/* Whether a mask is a Condition of the shape of an array. */
-static int is_condition_of(PyObject* mask, const PyArrayObject* to) {
-  int64_t shape[TE_SELECT_WHERE_RANK];
-  te_select_condition* condition = te_select_as_condition(mask);
-  return condition && te_select_condition_shape(condition, shape) == PyArray_NDIM(to) &&
-         PyArray_CompareLists((npy_intp*)shape, PyArray_DIMS(to), PyArray_NDIM(to));
-}
-
 /* Whether a mask may be one of another library, of which Python makes an array. */
 static int is_foreign(PyObject* mask) {
   return mask && !PyArray_CheckExact(mask) && !PyBool_Check(mask) &&
@@ -143,7 +130,8 @@ static PyObject* call_copyto(PyObject* Py_UNUSED(self), PyObject* const* args, s
     int may_convert = !casting || (PyUnicode_Check(casting) &&
                                    (!PyUnicode_CompareWithASCIIString(casting, "same_kind") ||
                                     !PyUnicode_CompareWithASCIIString(casting, "unsafe")));
-    if (may_convert && mask && is_boolean(mask)) done = replace(found[FIRST], mask, found[SECOND]);
+    if (may_convert && is_array(mask) && PyArray_TYPE((PyArrayObject*)mask) == NPY_BOOL)
+      done = replace(found[FIRST], mask, found[SECOND]);
   }
   return end_call(&copyto, done, found[FOURTH], args, count, names);
 }
@@ -153,14 +141,8 @@ static PyObject* call_putmask(PyObject* Py_UNUSED(self), PyObject* const* args, 
   Py_ssize_t count = PyVectorcall_NARGS(flagged);
   PyObject* found[MOST_ARGUMENTS] = {NULL};
   int done = 0;
-  int is_call = find_arguments(&putmask, args, count, names, found) && found[THIRD] &&
-                !found[FOURTH] && is_array(found[FIRST]) && found[SECOND];
-  if (is_call && is_condition_of(found[SECOND], (PyArrayObject*)found[FIRST])) {
-    PyArrayObject* to = (PyArrayObject*)found[FIRST];
-    int is_other =
-        PyArray_Check(found[THIRD]) && !PyArray_SAMESHAPE(to, (PyArrayObject*)found[THIRD]);
-    done = is_other ? 0 : replace(found[FIRST], found[SECOND], found[THIRD]);
-  } else if (is_call && is_array(found[SECOND])) {
+  if (find_arguments(&putmask, args, count, names, found) && found[THIRD] && !found[FOURTH] &&
+      is_array(found[FIRST]) && is_array(found[SECOND])) {
     PyArrayObject *to = (PyArrayObject*)found[FIRST], *mask = (PyArrayObject*)found[SECOND];
     PyArrayObject* values = PyArray_Check(found[THIRD]) ? (PyArrayObject*)found[THIRD] : NULL;
     if (!PyArray_SAMESHAPE(to, mask)) {
