@@ -28,6 +28,14 @@ def loop(rounds=60):
         te_select.where(cond, x, y, out=out)
         assert np.array_equal(out, expected)
 
+def child():
+    done = os.fork()
+    if not done:
+        te_select.where(cond, x, y)
+        assert np.array_equal(te_select.where(cond, x, y), expected)
+        os._exit(0)
+    assert os.waitpid(done, 0)[1] == 0
+
 torch.add(a, b, out=c)
 te_select.where(cond, x, y)
 """
@@ -38,14 +46,6 @@ loop(300)
 assert count() <= before + 1, (before, count())
 """,
     "forks": """
-def child():
-    done = os.fork()
-    if not done:
-        te_select.where(cond, x, y)
-        assert np.array_equal(te_select.where(cond, x, y), expected)
-        os._exit(0)
-    assert os.waitpid(done, 0)[1] == 0
-
 child()
 loop()
 child()
@@ -95,22 +95,25 @@ while stopped < 20:
 loop()
 """,
     "several runtimes": """
-try:
-    from scipy import linalg
-    from sklearn.cluster import KMeans
-except ImportError:
-    raise SystemExit
+from scipy import linalg
+from sklearn.cluster import KMeans
+
 points = np.random.default_rng(0).random((2000, 8))
-for _ in range(5):
+for number in (2, 1, 2):
+    torch.set_num_threads(number)
+    child()
     KMeans(4, n_init=1, random_state=0).fit(points)
     linalg.lu(points[:500] @ points[:500].T)
     loop(20)
+child()
 """,
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_calls_beside_torch_are_right(case):
+    if "sklearn" in CASES[case]:
+        pytest.importorskip("sklearn")
     python(SETUP + CASES[case], timeout=200, PYTHONPATH="")
 
 
