@@ -250,14 +250,32 @@ def select(_options: argparse.Namespace) -> None:
         show(f"{n} out=", {"C": in_c, "ours": partial(te_select.select, conds, arrays, out=out)})
 
 
+def bits(options: argparse.Namespace) -> None:
+    """Compare masks of bits with one of NumPy, over sizes."""
+    pandas, polars, pyarrow = map(importlib.import_module, ("pandas", "polars", "pyarrow"))
+    rng = np.random.default_rng(0)
+    for exponent in options.sizes:
+        elements = 10**exponent
+        mask = rng.random(elements) < HALF
+        x, y = rng.random((2, elements), np.float32)
+        masks = {
+            "numpy": mask,
+            "pyarrow": pyarrow.array(mask),
+            "with an offset": pyarrow.array(np.concatenate([mask[:3], mask]))[3:],
+            "polars": polars.Series(mask),
+            "pandas": pandas.Series(mask, dtype="bool[pyarrow]"),
+        }
+        for name, other in (("number", 0.0), ("array", y)):
+            calls = {each: into(where, (masks[each], x, other), x.copy()) for each in masks}
+            show(f"{elements:>10} {name:6}", calls, ROUNDS)
+
+
 def others(_options: argparse.Namespace) -> None:
-    """Compare masks of bits with one of NumPy, and dask's blocks with its own where."""
-    da, polars, pyarrow = map(importlib.import_module, ("dask.array", "polars", "pyarrow"))
+    """Compare dask's blocks with its own where."""
+    da = importlib.import_module("dask.array")
     rng = np.random.default_rng(0)
     x = rng.random(NEIGHBOURS, np.float32)
     mask = rng.random(NEIGHBOURS) < HALF
-    masks = {"numpy": mask, "pyarrow": pyarrow.array(mask), "polars": polars.Series(mask)}
-    show("masks", {name: into(where, (each, x, 0.0), x.copy()) for name, each in masks.items()})
     lazy = [da.from_array(each, chunks=NEIGHBOURS // 8) for each in (mask, x, x)]
     ways = {"dask": lambda: da.where(*lazy).compute(), "ours": lambda: where(*lazy).compute()}
     show("dask", ways)
@@ -290,6 +308,7 @@ SECTIONS = {
     "left": small_calls.left,
     "neighbours": neighbours,
     "select": select,
+    "bits": bits,
     "others": others,
     "process": process,
 }
