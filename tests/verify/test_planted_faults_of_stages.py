@@ -28,7 +28,7 @@ FAULTS = [
     "where_block.c: width, given, {in_place ? flags : 0 => flags}, room);",
     "where.c: most = cache / {bytes_per_element(w) => 4};",
     "where.c: w->piece.n = {row / LINE_BYTES * LINE_BYTES => row};",
-    "where.c: return is_bits ? {(bytes + 7) / 8 => bytes} : bytes;",
+    "where.c: bytes[TE_SELECT_COND] = {(bytes[TE_SELECT_COND] + 7) / 8 => bytes[TE_SELECT_COND]};",
     "where.c: int64_t flags = w->stages ? {w->flags => 0} : 0;",
 ]
 """A file, and what stands there with what takes its place in braces."""

@@ -86,10 +86,12 @@ def test_strided_items_are_gathered_and_out_is_not_copied(alone):
     assert {each.kernel for each in asked} == {"w4 cte"}
 
 
-def test_blocks_are_larger_if_cond_alone_is_converted(alone):
-    given = np.arange(90_000, dtype="i4"), bits(90_000), bits(90_000)[::-1].copy(), new(90_000)
-    block = alone.staged(*given).block
-    assert block == 4 * (2 * alone["l1"] // 3) // (4 + 1 + 4 + 4 + 4) // 64 * 64
+def test_blocks_of_bits_alone_are_four_times_as_large(alone):
+    x, places = bits(90_000), np.arange(90_000)
+    for side, times, made in ((x, 4, 0), (bits(180_000)[::2], 1, 4), (numbers(90_000), 1, 4)):
+        found = alone.staged(places, x, side, new(90_000), numbers(90_000 // 8))
+        most = times * (2 * alone["l1"] // 3) // (1 + 1 + 4 + 4 + side.itemsize + made)
+        assert found.block == most // 64 * 64
 
 
 def test_bits_are_read_from_any_place_on(alone):
