@@ -53,9 +53,9 @@ HELPERS = """
 """
 
 
-def run(script, *words, ignored=False):
+def run(script, *words, ignored=False, **variables):
     code = textwrap.dedent(HELPERS) + textwrap.dedent(script)
-    done = ended(sys.executable, "-c", code, *words, timeout=300)
+    done = ended(sys.executable, "-c", code, *words, timeout=300, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     assert ignored or "ignored" not in done.stderr, done.stderr
     return done.stdout
@@ -204,7 +204,7 @@ IMPORTS = """
 )
 def test_fork_waits_for_imports_of_a_first_call(module, operands):
     pytest.importorskip(operands)
-    run(IMPORTS, module, operands)
+    run(IMPORTS, module, operands, PYTHONPATH="")  # with torch
 
 
 @pytest.mark.parametrize("case", SCRIPTS)
