@@ -85,12 +85,15 @@ static void take_block(walk* w) {
 
 /* Bytes in the cache for each element of a block: what is read, made of it and written. */
 static int64_t bytes_per_element(const walk* w) {
+  const te_select_condition* condition = te_select_condition_of(w->stages);
   te_select_block tile;
   int64_t bytes = 0;
   int made = te_select_shape_tile(w->stages, &w->whole, w->around.width, &tile);
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     if (!w->whole.col[i]) continue;
-    bytes += item_of(w, i) + (made >> i & 1) * te_select_item(i, w->around.width);
+    bytes += i == TE_SELECT_COND && condition
+                 ? condition->rows + condition->item_bytes
+                 : item_of(w, i) + (made >> i & 1) * te_select_item(i, w->around.width);
   }
   return bytes;
 }
@@ -150,7 +153,8 @@ static int64_t bytes_of(const walk* w, int operand) {
   for (int32_t i = 0; i < w->around.count; ++i) {
     if (w->around.loops[i].stride[operand]) bytes *= w->around.loops[i].extent;
   }
-  return bytes;
+  const te_select_condition* condition = te_select_condition_of(w->stages);
+  return condition && operand == TE_SELECT_COND ? condition->bytes : bytes;
 }
 
 /* ---- rooms -------------------------------------------------------------------------------------- */
@@ -167,7 +171,9 @@ static int make_rooms(walk* w) {
   }
   int64_t elements = w->piece.n * (w->by_tiles ? w->piece.m : 1);
   elements = ceil_div(elements, LINE_BYTES) * LINE_BYTES; /* everything begins on a line */
-  w->room_bytes = LINE_BYTES + elements * (1 + 3 * w->around.width);
+  int64_t width = w->around.width;
+  int64_t rows = te_select_condition_of(w->stages) ? te_select_condition_of(w->stages)->rows : 1;
+  w->room_bytes = LINE_BYTES + elements * (rows + 3 * width);
   int64_t all = LINE_BYTES + w->threads * w->room_bytes;
   char* memory = all <= (int64_t)sizeof(w->few) ? w->few : (w->memory = malloc((size_t)all));
   if (!memory) return 0;
@@ -178,7 +184,7 @@ static int make_rooms(walk* w) {
     r->taken = 0;
     for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
       r->of[i] = at;
-      at += elements * te_select_item(i, w->around.width);
+      at += elements * (i == TE_SELECT_COND ? rows : width);
     }
   }
   return 1;

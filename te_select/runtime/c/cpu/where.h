@@ -55,16 +55,16 @@ enum {
   TE_SELECT_LESS,       /* not of complex numbers */
   TE_SELECT_LESS_EQUAL, /* nor this */
   TE_SELECT_EQUAL,
-  TE_SELECT_IS_FINITE, /* of the first operand, a float or complex */
-  TE_SELECT_RELATIONS
+  TE_SELECT_IS_FINITE,                          /* of the first operand, a float or complex */
+  TE_SELECT_RELATIONS = TE_SELECT_IS_FINITE + 4 /* the others are those of steps */
 };
 
 static inline int te_select_operands_of(int32_t relation) {
   return relation == TE_SELECT_IS_FINITE ? 1 : 2;
 }
 
-/* Comparisons: loops of the type of a kernel, by relation and kind. Their data are both operands and
- * booleans in bytes. */
+/* Comparisons: loops of the type of a kernel, by relation and kind; a step's are of booleans. Their data
+ * are the operands and booleans in bytes. */
 typedef struct {
   te_select_where_run of[TE_SELECT_RELATIONS][TE_SELECT_KINDS];
 } te_select_where_comparisons;
@@ -84,6 +84,8 @@ typedef struct {
  * is done to the results of the steps before. There is one result at the end. */
 enum { TE_SELECT_AND = -1, TE_SELECT_OR = -2, TE_SELECT_NOT = -3 };
 enum { TE_SELECT_LEAVES = 8, TE_SELECT_STEPS = 24 };
+static inline int te_select_relation_of_step(int8_t step) { return TE_SELECT_IS_FINITE - step; }
+
 typedef struct {
   int32_t leaf_count, step_count;
   int8_t steps[TE_SELECT_STEPS];
