@@ -15,6 +15,11 @@ def ints(*shape, most=9):
     return np.random.default_rng(3).integers(0, most, shape).astype("i4")
 
 
+def two_arrays(n):
+    a = ints(n)
+    return a, a[::-1].copy()
+
+
 def number(value=4):
     return np.array(value, "i4")
 
@@ -34,7 +39,7 @@ def blocks(found, elements):
 
 def test_blocks_and_operands_fill_two_thirds_of_the_cache(alone):
     x, y = sides(90_000)
-    a, b = ints(90_000), ints(90_000)[::-1].copy()
+    a, b = two_arrays(90_000)
     of_two = ("less", a, b)
     for tree, x_of_call, per_element in (
         (of_two, x, 12 + 1 + 8),
@@ -47,7 +52,7 @@ def test_blocks_and_operands_fill_two_thirds_of_the_cache(alone):
 
 
 def test_arrays_are_compared_in_place_and_a_block_at_once(alone):
-    a, b = ints(90_000), ints(90_000)[::-1].copy()
+    a, b = two_arrays(90_000)
     found = alone.compared(("less", a, b), *sides(90_000), new(90_000))
     notes = [each for each in found.asked if each.kernel == "less"]
     assert [each.n for each in notes] == blocks(found, 90_000)
@@ -82,7 +87,8 @@ def test_long_rows_are_compared_in_place(alone):
 
 def test_steps_are_done_on_booleans_of_the_block(alone):
     a = ints(9000)
-    less, equal = ("less", a, number()), ("equal", number(7), a)
+    less = ("less", a, number())
+    equal = ("equal", number(7), a)
     tree = ("or", ("not", ("and", less, equal)), ("and", ("or", less, equal), ("not", equal)))
     found = alone.compared(tree, *sides(9000), new(9000))
     for name, count in (("and", 2), ("or", 2), ("not", 2)):
@@ -131,7 +137,8 @@ def test_row_of_half_the_second_level_cache_is_compared_again(alone):
 def test_bytes_of_operands_count_for_threads(where):
     recorder = where(bytes_per_thread=64 * KB)
     n = 16 * KB
-    a, b, x, y = ints(n), ints(n)[::-1].copy(), *sides(n)
+    a, b = two_arrays(n)
+    x, y = sides(n)
     for tree, x_of_call, words in (
         (("less", a, b), x, 5),
         (("less", a, number()), x, 4),
