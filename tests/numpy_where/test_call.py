@@ -70,7 +70,8 @@ def test_call_that_is_left_is_numpys_for_the_reason_explained(name):
         assert difference((result, warned), expected) is None
 
 
-X, INTS = np.ones(1000), np.arange(1000) % 2
+X = np.ones(1000)
+INTS = np.arange(1000) % 2
 SMALL = {
     "cond alone": (te_select.where, INTS),
     "dates": (te_select.where, INTS, INTS.view("M8[D]"), INTS.view("M8[s]")),
