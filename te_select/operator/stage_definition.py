@@ -2,8 +2,6 @@
 
 import functools
 import itertools
-import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,28 +22,18 @@ def definition(stage: Stage) -> tirx.PrimFunc:
     Returns
     -------
     tvm.tirx.PrimFunc
-        ``main(source, made, flags)``, with the other source before ``made`` if the stage has two.
-        The elements are those of the types, complex ones have a trailing axis of two; a boolean is
-        a byte. Of booleans that are stored as bits, an element is 64 of them: n + 1 words become n
-        vectors, from the bit ``flags`` of the first word on. Buffers are aligned to their element
-        and to nothing more.
+        ``main(source, made, flags)``. The elements are those of the types, complex ones have a
+        trailing axis of two; a boolean is a byte. Of booleans that are stored as bits, an element
+        is 64 of them: n + 1 words become n vectors, from the bit ``flags`` of the first word on.
+        Buffers are aligned to their element and to nothing more.
     """
     n = tirx.Var("n", "int64")
     flags = tirx.Var("flags", "int64")
     parts_in, parts_out = (_parts(name) for name in (stage.source, stage.target))
     extent: ir.Expr = n + tirx.IntImm("int64", 1) if stage.source == BITS else n
-    names = ("source", "other")[: stage.sources]
-    placed = [te.placeholder((extent, *parts_in), _carrier(stage.source), name) for name in names]
-    source = placed[0]
+    source = te.placeholder((extent, *parts_in), _carrier(stage.source), "source")
 
     def made(i: Any, *part: Any) -> Any:
-        if stage.compares:
-            places = [(i, *at) for at in _each(parts_in)]
-            found = [_holds(stage, *(one[at].asobject() for one in placed)) for at in places]
-            truths = [
-                tirx.Select(each, tirx.const(1, "uint8"), tirx.const(0, "uint8")) for each in found
-            ]
-            return functools.reduce(tirx.bitwise_and, truths)
         if stage.source == BITS:
             return _booleans(source[i].asobject(), source[i + 1].asobject(), flags)
         if stage.target == "bool":
@@ -59,7 +47,7 @@ def definition(stage: Stage) -> tirx.PrimFunc:
         return value
 
     out = te.compute((n, *parts_out), made, name="made")
-    return align_to_elements(te.create_prim_func([*placed, out, flags]))
+    return align_to_elements(te.create_prim_func([source, out, flags]))
 
 
 def _booleans(word: Any, next_word: Any, first: Any) -> Any:
@@ -105,51 +93,6 @@ def _truth(value: Any, source: str) -> Any:
         value = tirx.bitwise_and(value, tirx.const(0x7FFF, "uint16"))
     zero = tirx.const(0, value.ty.dtype)
     return tirx.Select(value == zero, tirx.const(0, "uint8"), tirx.const(1, "uint8"))
-
-
-def _holds(stage: Stage, value: Any, other: Any = None) -> Any:
-    """Whether a relation holds of one part of an element: none does of a NaN, but -0.0 equals 0."""
-    if stage.relation == "is_finite":
-        return _magnitude(value, stage.source) < _infinity(stage.source)
-    if stage.source == "bool":
-        value = _truth(value, stage.source)
-        other = value if other is None else _truth(other, stage.source)
-    if stage.source == "float16":  # by its bits, as whole numbers in the same order
-        both = (value, other)
-        numbers = [_magnitude(each, stage.source) <= _infinity(stage.source) for each in both]
-        value, other = (_ordered(each) for each in both)
-        return tirx.all(_RELATIONS[stage.relation](value, other), *numbers)
-    return _RELATIONS[stage.relation](value, other)
-
-
-# The last three are of truths, which are 0 or 1.
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "equal": operator.eq,
-    "and": lambda one, other: tirx.bitwise_and(one, other) == 1,
-    "or": lambda one, other: tirx.bitwise_or(one, other) == 1,
-    "not": lambda one, _: one == 0,
-}
-
-
-def _magnitude(value: Any, source: str) -> Any:
-    """The bits of a float without its sign."""
-    bits = f"uint{np.finfo(source).bits}"
-    mask = tirx.const((1 << (np.finfo(source).bits - 1)) - 1, bits)
-    return tirx.bitwise_and(tirx.reinterpret(bits, value), mask)
-
-
-def _infinity(source: str) -> Any:
-    kind = np.finfo(source)
-    return tirx.const((2**kind.iexp - 1) << kind.nmant, f"uint{kind.bits}")
-
-
-def _ordered(half: Any) -> Any:
-    """A whole number for a float16 that is no NaN, in the same order; of both zeros the same."""
-    magnitude = _magnitude(half, "float16").astype("int16")
-    is_negative = tirx.reinterpret("int16", half) < tirx.const(0, "int16")
-    return tirx.Select(is_negative, -magnitude, magnitude)
 
 
 def _number(value: Any, stage: Stage, flags: Any) -> Any:

@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from te_select.operator.stages import RELATIONS, SOURCES
+from te_select.operator.stages import SOURCES
 from te_select.schedules.cpu.flags import FLAGS
 from tests.support import c_half
 
 HALF = (
-    *("decide", "pool_of_caller", "where", "where_block", "where_condition", "where_plan"),
-    "where_stage",
+    *("decide", "pool_of_caller", "where", "where_block", "where_plan", "where_stage"),
     *("cond_sampling", "cpu_model", "processors", "profile", "sysfs"),
 )
 NEVER = 1 << 60
@@ -45,7 +44,7 @@ class Call(ctypes.Structure):
     )
 
 
-def strides_along(array, shape):
+def _strides(array, shape):
     """The bytes from one element to the next along the axes of a shape; 0 if it is broadcast."""
     before = len(shape) - array.ndim
     own = zip(array.strides, array.shape, strict=True)
@@ -61,7 +60,7 @@ def call_of(cond, x, y, out):
     """The call that selects these arrays."""
     call = Call(out.ndim, out.itemsize, _Axes(*out.shape))
     for number, array in enumerate((cond, x, y, out)):
-        call.strides[number][: out.ndim] = strides_along(array, out.shape)
+        call.strides[number][: out.ndim] = _strides(array, out.shape)
         call.data[number] = array.__array_interface__["data"][0]
     return call
 
@@ -99,8 +98,8 @@ class Staged(NamedTuple):
     asked: list[Asked]
 
     def made(self, kind):
-        """How many elements a stage made at a time, or a comparison."""
-        return [each.n for each in self.asked if each.kernel in (f"stage {kind}", kind)]
+        """How many elements a stage made at a time."""
+        return [each.n for each in self.asked if each.kernel == f"stage {kind}"]
 
 
 def build(folder):
@@ -167,24 +166,6 @@ class Recorder:
         assert number == kernel >= 0
         return Staged(*plan[1:], self.notes())
 
-    def compared(self, tree, x, y, out):
-        """What is decided of a call by a condition on int32 numbers, whose result must be right."""
-        from tests.support import conditions
-
-        call, sources, condition = conditions.call(tree, x, y, out)
-        place = ctypes.c_void_p.in_dll(self._library, "condition_of_call")
-        place.value = ctypes.addressof(condition)
-        plan = (ctypes.c_int32 * 5)()
-        expected = np.where(conditions.computed(tree), x, y).astype(out.dtype)
-        expected = np.broadcast_to(expected, out.shape)
-        kinds = sources.kinds
-        kernel = self._library.select_recorded(ctypes.byref(call), 1, kinds, plan)
-        number = self._library.select_recorded(ctypes.byref(call), 1, kinds, None)
-        place.value = None
-        assert number == kernel >= 0
-        assert out.tobytes() == expected.tobytes()
-        return Staged(*plan[1:], self.notes())
-
     def asked(self, cond, x, y, out=None, *, rows=True):
         """What kernels are asked for by a call, whose result must be right."""
         operands = [np.asarray(cond), np.asarray(x), np.asarray(y)]
@@ -231,8 +212,6 @@ def _asked(note):
     name = f"w{note.width}"
     if note.rows == 2:  # A_STAGE
         name = f"stage {SOURCES[note.number]}"
-    elif note.rows == 3:  # A_COMPARISON
-        name = RELATIONS[note.number]
     elif note.rows:
         name += f"_rows{note.number:02}"
     else:

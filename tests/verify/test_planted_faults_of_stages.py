@@ -24,7 +24,7 @@ FAULTS = [
     "where_stage.c: call->strides[operand][along.axes[k]] = {stride => 0};",
     "where_block.c: if ({!is_run => 0} || memcmp(cond, cond + 1",
     "where_block.c: return *cond ? {TE_SELECT_ELSE => TE_SELECT_THEN} :",
-    "where_block.c: } else if (made >> i & 1 && {i != unread => 1} &&",
+    "where_block.c: if (made >> i & 1 && {i != unread => 1} && make_operand",
     "where_block.c: width, given, {in_place ? flags : 0 => flags}, room);",
     "where.c: most = cache / {bytes_per_element(w) => 4};",
     "where.c: w->piece.n = {row / LINE_BYTES * LINE_BYTES => row};",

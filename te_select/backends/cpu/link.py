@@ -10,7 +10,7 @@ from te_select.backends.stub import exported_functions, plain_function, shape_ta
 from te_select.levels import SHORT_ROW_BYTES
 from te_select.operator import family
 from te_select.operator.broadcast import MAX_RANK
-from te_select.operator.stages import AS_IS, BITS, NUMBERS, RELATIONS, SOURCES, STEPS, Stage
+from te_select.operator.stages import AS_IS, BITS, NUMBERS, SOURCES, Stage
 from te_select.operator.workload import Workload
 from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu.decisions import Decisions
@@ -60,11 +60,6 @@ _SHARED_BY_FAMILY = {
     "TE_SELECT_KIND_COMPLEX64": NUMBERS.index("complex64"),
     "TE_SELECT_KIND_BITS": SOURCES.index(BITS),
     "TE_SELECT_AS_IS": AS_IS,
-    **{
-        ("TE_SELECT_IS_FINITE - " if each in STEPS else "") + f"TE_SELECT_{each.upper()}": number
-        for number, each in enumerate(RELATIONS)
-    },
-    "TE_SELECT_RELATIONS": len(RELATIONS),
 }
 
 
@@ -163,7 +158,7 @@ def stub_source(
 
 def stage_symbol(stage: Stage, level: int) -> str:
     """The raw function of a stage, by the number of its level."""
-    return f"te_select_stage_{stage.name.replace(' ', '_')}_l{level}"
+    return f"te_select_stage_{stage.source}_to_{stage.target}_l{level}"
 
 
 def _family(
@@ -182,8 +177,8 @@ def _family(
             place = f"&kernels->{places[entry.workload]}"
             filled.append(f"      te_select_put_kernel({place}, where_{i}_{k});")
         for i, stage in enumerate(stages):
-            functions.append(_stage_run(f"stage_{i}_{k}", stage, stage_symbol(stage, k)))
-            filled.append(f"      te_select_put_kernel(&{stage.place}, stage_{i}_{k});")
+            functions.append(_stage_run(f"stage_{i}_{k}", stage_symbol(stage, k)))
+            filled.append(f"      te_select_put_kernel(&stages->{stage.place}, stage_{i}_{k});")
         cases.append("\n".join([f"    case {k}:", *filled, "      break;"]))
     text = "\n".join(cases)
     return f"""
@@ -192,10 +187,9 @@ def _family(
 {_asserted(_SHARED_BY_FAMILY)}
 {"".join(functions)}
 void te_select_where_fill(te_select_where_kernels* kernels, te_select_where_stages* stages,
-                          te_select_where_comparisons* comparisons, int32_t level) {{
+                          int32_t level) {{
   (void)kernels;
   (void)stages;
-  (void)comparisons;
   switch (level) {{
 {text}
   }}
@@ -217,12 +211,11 @@ static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
 """
 
 
-def _stage_run(name: str, stage: Stage, symbol: str) -> str:
-    data = range(stage.sources + 1)
+def _stage_run(name: str, symbol: str) -> str:
     return f"""
-extern int32_t {symbol}({"void*, " * len(data)}int64_t n, int64_t flags);
+extern int32_t {symbol}(void* source, void* made, int64_t n, int64_t flags);
 static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
-  return {symbol}({"".join(f"data[{k}], " for k in data)}sizes[0], flags);
+  return {symbol}(data[0], data[1], sizes[0], flags);
 }}
 """
 

@@ -22,9 +22,8 @@ def write(
 def lower(stage: Stage, symbol: str) -> tirx.PrimFunc:
     """Lower a stage to ``int32_t symbol(void* source, void* made, int64_t n, int64_t flags)``.
 
-    A stage that compares two sources has ``void* other`` behind the first. It is one serial loop,
-    which LLVM vectorizes. A loop that is split and vectorized here had 2 to 4
-    times the code, and was slower (Zen 5).
+    It is one serial loop, which LLVM vectorizes. A loop that is split and vectorized here had 2 to
+    4 times the code, and was slower (Zen 5).
     """
     func = definition(stage)
     to_loops = transform.Sequential([make() for make in lowering.TO_LOOPS])

@@ -13,7 +13,6 @@ from te_select.operator.stages import BITS, QUIET, SIGNALLING, stages
 from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu.isa import ISAS
 from tests.support import foreign
-from tests.support.conditions import NUMPYS
 from tests.support.machines import on_x86_64
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
@@ -24,26 +23,17 @@ MAIN = """
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+typedef int32_t stage(void* source, void* made, int64_t n, int64_t flags);
 DECLARED
-static void (*const all[])(void) = {NAMES};
-typedef int32_t of_one(void* source, void* made, int64_t n, int64_t flags);
-typedef int32_t of_two(void* source, void* other, void* made, int64_t n, int64_t flags);
+static stage* const all[] = {NAMES};
 int main(void) {
-  /* The stage, elements, flags, bytes of the source, of what is made, and of another source. */
-  int64_t given[6];
-  while (fread(given, 8, 6, stdin) == 6) {
+  int64_t given[5]; /* the stage, elements, flags, bytes of the source and of what is made */
+  while (fread(given, 8, 5, stdin) == 5) {
     char *source = malloc(given[3] + 1), *made = malloc(given[4] + 1);
-    char* other = malloc(given[5] + 1);
     fread(source + 1, 1, given[3], stdin); /* it is not aligned */
-    fread(other + 1, 1, given[5], stdin);
-    void (*code)(void) = all[given[0]];
-    int32_t failed =
-        given[5] ? ((of_two*)code)(source + 1, other + 1, made + 1, given[1], given[2])
-                 : ((of_one*)code)(source + 1, made + 1, given[1], given[2]);
-    if (failed) return 1;
+    if (all[given[0]](source + 1, made + 1, given[1], given[2])) return 1;
     fwrite(made + 1, 1, given[4], stdout);
     free(source);
-    free(other);
     free(made);
   }
 }
@@ -92,18 +82,6 @@ def expected(stage, source, flags):
     return made
 
 
-def pairs(name):
-    """All pairs of bytes; all elements of two bytes against edges; edges of others against each."""
-    every = numbers(name)
-    edges = every
-    if every.itemsize > 1:
-        step = 7 if every.itemsize > 2 else len(every) // 58
-        edges = np.concatenate([every[::step][:60], every[-4:], every[:1] * 0, -(every[:1] * 0)])
-    if every.itemsize > 2:
-        every = np.concatenate([every[:600], edges])
-    return np.repeat(every, len(edges)), np.tile(edges, len(every))
-
-
 def program(target, folder):
     """Compile all stages and a program that calls them; a command that runs it."""
     names = [f"stage_{number}" for number in range(len(stages()))]
@@ -111,7 +89,7 @@ def program(target, folder):
     stage_code.write(
         stages(), dict(zip(stages(), names, strict=True)).get, level.tvm, folder / "stages.o"
     )
-    declared = "".join(f"extern void {name}(void);" for name in names)
+    declared = f"stage {', '.join(names)};"
     text = MAIN.replace("DECLARED", declared).replace("NAMES", ", ".join(names))
     (folder / "main.c").write_text(text)
     if target in LEVELS:
@@ -133,7 +111,7 @@ def program(target, folder):
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_element_becomes_what_numpy_makes_of_it(target, tmp_path):
     cases = []
-    for number, stage in enumerate(each for each in stages() if not each.compares):
+    for number, stage in enumerate(stages()):
         every = numbers("uint8" if stage.source == BITS else stage.source)
         is_half = stage.source == "float16"
         each = (0, QUIET) if is_half else range(8) if stage.source == BITS else (0,)
@@ -144,31 +122,10 @@ def test_every_element_becomes_what_numpy_makes_of_it(target, tmp_path):
                 if parts.itemsize == 8:  # its conversions forget what is in a NaN
                     parts[np.isnan(parts)] = np.nan
             count = len(made) // 64 if stage.source == BITS else len(made)
-            head = struct.pack("<6q", number, count, flags, every.nbytes, made.nbytes, 0)
+            head = struct.pack("<5q", number, count, flags, every.nbytes, made.nbytes)
             cases.append((f"{stage.name}, {flags}", head + every.tobytes(), made.tobytes()))
-    check_cases(target, tmp_path, cases)
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_pair_compares_as_numpy_compares_it(target, tmp_path):
-    cases = []
-    for number, stage in enumerate(stages()):
-        if not stage.compares:
-            continue
-        given = pairs(stage.source)[: stage.sources]
-        with np.errstate(all="ignore"):
-            made = NUMPYS[stage.relation](*given)
-        sizes = [*(each.nbytes for each in given), 0][:2]
-        head = struct.pack("<6q", number, len(made), 0, sizes[0], made.nbytes, sizes[1])
-        data = b"".join(each.tobytes() for each in given)
-        cases.append((stage.name, head + data, made.tobytes()))
-    check_cases(target, tmp_path, cases)
-
-
-def check_cases(target, folder, cases):
-    """Compare what a program makes of names, what it is given, and what is expected."""
     given = b"".join(each for _, each, _ in cases)
-    done = subprocess.run(program(target, folder), input=given, capture_output=True, check=True)
+    done = subprocess.run(program(target, tmp_path), input=given, capture_output=True, check=True)
     at = 0
     for name, _, wanted in cases:
         assert done.stdout[at : at + len(wanted)] == wanted, name

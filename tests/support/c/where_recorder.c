@@ -144,44 +144,6 @@ static int32_t bits_to_truths(void* const* data, const int64_t* sizes, int64_t f
   return note_stage(TE_SELECT_KIND_BITS, data, *sizes, flags);
 }
 
-/* ---- comparisons of int32 ------------------------------------------------------------------------ */
-
-enum { A_COMPARISON = 3 }; /* rows of a note; its number is the relation */
-
-static int32_t note_comparison(int32_t relation, void* const* data, int64_t n) {
-  note* made = &notes[count_of_notes++ % MOST_NOTES];
-  int64_t of[] = {(int64_t)data[0], (int64_t)data[1], 0, 0};
-  *made = (note){0, A_COMPARISON, relation, running ? this_task : -1, 0, 1, n, {of[0], of[1]}};
-  return count_of_notes == fails;
-}
-
-#define COMPARISON(name, type, relation, expression)                            \
-  static int32_t name(void* const* data, const int64_t* sizes, int64_t flags) { \
-    const type *one = data[0], *other = data[1];                                \
-    char* made = data[2];                                                       \
-    for (int64_t i = 0; i < *sizes; ++i) made[i] = expression;                  \
-    return note_comparison(relation, data, *sizes) || flags;                    \
-  }
-
-enum { AND = TE_SELECT_IS_FINITE - TE_SELECT_AND, OR, NOT };
-COMPARISON(less, int32_t, TE_SELECT_LESS, one[i] < other[i])
-COMPARISON(equal, int32_t, TE_SELECT_EQUAL, one[i] == other[i])
-COMPARISON(both, char, AND, one[i] & other[i])
-COMPARISON(either, char, OR, one[i] | other[i])
-
-static int32_t negate(void* const* data, const int64_t* sizes, int64_t flags) {
-  for (int64_t i = 0; i < *sizes; ++i) ((char*)data[1])[i] = !((char*)data[0])[i];
-  return note_comparison(NOT, data, *sizes) || flags;
-}
-
-static const te_select_where_comparisons comparisons = {
-    .of = {[TE_SELECT_LESS][TE_SELECT_KIND_INT8 + 2] = less,
-           [TE_SELECT_EQUAL][TE_SELECT_KIND_INT8 + 2] = equal,
-           [AND][TE_SELECT_KIND_BOOL] = both,
-           [OR][TE_SELECT_KIND_BOOL] = either,
-           [NOT][TE_SELECT_KIND_BOOL] = negate}};
-
-const te_select_where_condition* condition_of_call; /* or NULL */
 const char* bits_of_cond;
 int32_t l1, l2; /* of the machine; l1 may be another one's */
 
@@ -193,14 +155,6 @@ static int32_t select_staged(const te_select_where_kernels* kernels,
   char elements[TE_SELECT_INPUTS][16], *memory[TE_SELECT_INPUTS] = {NULL};
   te_select_where_call made = *call;
   int32_t result = TE_SELECT_WHERE_DONE;
-  te_select_condition* condition = NULL;
-  if (condition_of_call) {
-    result = te_select_make_condition(&made, &comparisons, condition_of_call, &condition);
-    stages[TE_SELECT_COND] = (te_select_stage){.item = 1, .condition = condition};
-    int64_t most = machine->l2 / 2;
-    if (result >= 0 && te_select_make_once(&made, stages, 0, most, elements[0], memory))
-      result = TE_SELECT_WHERE_FAILED;
-  }
   for (int i = 0; i < TE_SELECT_INPUTS && result >= 0; ++i) {
     if (kinds[i] == TE_SELECT_AS_IS) continue;
     int is_bits = kinds[i] == TE_SELECT_KIND_BITS;
@@ -212,12 +166,8 @@ static int32_t select_staged(const te_select_where_kernels* kernels,
     if (te_select_make_once(&made, &stages[i], i, machine->l2 / 2, elements[i], &memory[i]))
       result = TE_SELECT_WHERE_FAILED;
   }
-  int is_any = condition == NULL;
-  for (int i = 0; i < TE_SELECT_INPUTS; ++i) is_any |= te_select_is_staged(stages, i);
-  const te_select_stage* left = is_any ? stages : NULL;
-  if (result >= 0) result = te_select_where_walk(kernels, machine, &made, left, NULL, plan);
+  if (result >= 0) result = te_select_where_walk(kernels, machine, &made, stages, NULL, plan);
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) give_memory_back(memory[i]);
-  give_memory_back(condition);
   return result;
 }
 

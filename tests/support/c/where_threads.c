@@ -77,11 +77,8 @@ static void* add_rows(void* unused) {
   static te_select_where_kernels rows;
   take_rows(&rows);
   static const te_select_where_stages stages;
-  static const te_select_where_comparisons comparisons;
-  const te_select_where_library other = {.version = TE_SELECT_WHERE_VERSION,
-                                         .kernels = &rows,
-                                         .stages = &stages,
-                                         .comparisons = &comparisons};
+  const te_select_where_library other = {
+      .version = TE_SELECT_WHERE_VERSION, .kernels = &rows, .stages = &stages};
   first_use()->add(&other);
   return NULL;
 }

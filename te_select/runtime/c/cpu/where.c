@@ -85,15 +85,12 @@ static void take_block(walk* w) {
 
 /* Bytes in the cache for each element of a block: what is read, made of it and written. */
 static int64_t bytes_per_element(const walk* w) {
-  const te_select_condition* condition = te_select_condition_of(w->stages);
   te_select_block tile;
   int64_t bytes = 0;
   int made = te_select_shape_tile(w->stages, &w->whole, w->around.width, &tile);
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     if (!w->whole.col[i]) continue;
-    bytes += i == TE_SELECT_COND && condition
-                 ? condition->rows + condition->item_bytes
-                 : item_of(w, i) + (made >> i & 1) * te_select_item(i, w->around.width);
+    bytes += item_of(w, i) + (made >> i & 1) * te_select_item(i, w->around.width);
   }
   return bytes;
 }
@@ -153,8 +150,7 @@ static int64_t bytes_of(const walk* w, int operand) {
   for (int32_t i = 0; i < w->around.count; ++i) {
     if (w->around.loops[i].stride[operand]) bytes *= w->around.loops[i].extent;
   }
-  const te_select_condition* condition = te_select_condition_of(w->stages);
-  return condition && operand == TE_SELECT_COND ? condition->bytes : bytes;
+  return bytes;
 }
 
 /* ---- rooms -------------------------------------------------------------------------------------- */
@@ -171,9 +167,7 @@ static int make_rooms(walk* w) {
   }
   int64_t elements = w->piece.n * (w->by_tiles ? w->piece.m : 1);
   elements = ceil_div(elements, LINE_BYTES) * LINE_BYTES; /* everything begins on a line */
-  int64_t width = w->around.width;
-  int64_t rows = te_select_condition_of(w->stages) ? te_select_condition_of(w->stages)->rows : 1;
-  w->room_bytes = LINE_BYTES + elements * (rows + 3 * width);
+  w->room_bytes = LINE_BYTES + elements * (1 + 3 * w->around.width);
   int64_t all = LINE_BYTES + w->threads * w->room_bytes;
   char* memory = all <= (int64_t)sizeof(w->few) ? w->few : (w->memory = malloc((size_t)all));
   if (!memory) return 0;
@@ -184,7 +178,7 @@ static int make_rooms(walk* w) {
     r->taken = 0;
     for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
       r->of[i] = at;
-      at += elements * (i == TE_SELECT_COND ? rows : width);
+      at += elements * te_select_item(i, w->around.width);
     }
   }
   return 1;

@@ -5,14 +5,8 @@
 
 #include "where_call.h"
 
-/* Of the structures below; libraries of the oldest one are still taken. The next one converts, and the
- * last one compares as well. */
-enum {
-  TE_SELECT_WHERE_OLDEST = 5,
-  TE_SELECT_WHERE_CONVERTS,
-  TE_SELECT_WHERE_COMPARES,
-  TE_SELECT_WHERE_VERSION = TE_SELECT_WHERE_COMPARES
-};
+/* Of the structures below. Libraries of the oldest version that is taken convert nothing. */
+enum { TE_SELECT_WHERE_VERSION = 6, TE_SELECT_WHERE_OLDEST = 5 };
 enum { TE_SELECT_WIDTHS = 5, TE_SELECT_RUNS = 8, TE_SELECT_ROWS = 27 }; /* 1, 2, 4, 8, 16 bytes */
 
 /* A kernel: data of cond, then, else and out; sizes; flags. As te_select_run of host_cpu.h. */
@@ -49,64 +43,13 @@ typedef struct {
   te_select_where_run of[TE_SELECT_KINDS + 1][TE_SELECT_KINDS];
 } te_select_where_stages;
 
-/* What is asked of elements, as NumPy answers it. `>` and `>=` swap the operands; `!=` is EQUAL and NOT.
- * isnan is EQUAL of an operand with itself, and NOT. Booleans are true where a single 0 is LESS. */
-enum {
-  TE_SELECT_LESS,       /* not of complex numbers */
-  TE_SELECT_LESS_EQUAL, /* nor this */
-  TE_SELECT_EQUAL,
-  TE_SELECT_IS_FINITE,                          /* of the first operand, a float or complex */
-  TE_SELECT_RELATIONS = TE_SELECT_IS_FINITE + 4 /* the others are those of steps */
-};
-
-static inline int te_select_operands_of(int32_t relation) {
-  return relation == TE_SELECT_IS_FINITE ? 1 : 2;
-}
-
-/* Comparisons: loops of the type of a kernel, by relation and kind; a step's are of booleans. Their data
- * are the operands and booleans in bytes. */
-typedef struct {
-  te_select_where_run of[TE_SELECT_RELATIONS][TE_SELECT_KINDS];
-} te_select_where_comparisons;
-
-typedef struct {
-  const char* data;
-  int64_t strides[TE_SELECT_WHERE_RANK]; /* bytes, for every axis of out; 0: broadcast along it */
-} te_select_where_compared;
-
-/* A comparison of elements of one kind. */
-typedef struct {
-  int32_t relation, kind;
-  te_select_where_compared operands[2]; /* the second is not read by IS_FINITE */
-} te_select_where_leaf;
-
-/* A cond that is computed block by block. Its steps are in postfix order: the number of a leaf, or what
- * is done to the results of the steps before. There is one result at the end. */
-enum { TE_SELECT_AND = -1, TE_SELECT_OR = -2, TE_SELECT_NOT = -3 };
-enum { TE_SELECT_LEAVES = 8, TE_SELECT_STEPS = 24 };
-static inline int te_select_relation_of_step(int8_t step) { return TE_SELECT_IS_FINITE - step; }
-
-typedef struct {
-  int32_t leaf_count, step_count;
-  int8_t steps[TE_SELECT_STEPS];
-  te_select_where_leaf leaves[TE_SELECT_LEAVES];
-} te_select_where_condition;
-
 /* The inputs of a call that are converted on the way. */
 typedef struct {
   int32_t kinds[TE_SELECT_INPUTS]; /* of their items */
   int32_t out_kind;
   int32_t flags;    /* of stages from float16 */
   const char* bits; /* where the bits of cond begin; its address and strides count bits */
-  /* In the place of cond, whose data, strides and kind are unused then; or NULL. */
-  const te_select_where_condition* condition;
 } te_select_where_sources;
-
-/* The version of a library that may be asked for this; `sources` may be NULL. */
-static inline int te_select_where_needs(const te_select_where_sources* sources) {
-  if (!sources) return TE_SELECT_WHERE_OLDEST;
-  return sources->condition ? TE_SELECT_WHERE_COMPARES : TE_SELECT_WHERE_CONVERTS;
-}
 
 /* Bytes of an item; of bits 1, as its addresses count bits. */
 static inline int32_t te_select_item_of_kind(int32_t kind) {
@@ -172,7 +115,6 @@ typedef struct te_select_where_library {
   int32_t (*staged)(const te_select_where_call* call, const te_select_where_sources* sources,
                     te_select_where_plan* plan);
   const te_select_where_stages* stages;
-  const te_select_where_comparisons* comparisons; /* of this library only */
 } te_select_where_library;
 
 /* The most bytes of an operand, or along an axis: products with strides stay an int64. */
@@ -199,14 +141,9 @@ int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[T
  * to; else returns 0. */
 int te_select_join_out(te_select_where_call* call, const te_select_view* out);
 
-/* Sets the strides, for the axes of a call, of what is compared. Returns 0 if it does not broadcast to
- * the call's shape. */
-int te_select_spread(const te_select_where_call* call, const te_select_view* view,
-                     int64_t strides[TE_SELECT_WHERE_RANK]);
-
 /* Whether out may overlap an input or itself; the result must then be written elsewhere first. It
- * is no overlap if then, else or what is compared is out itself: the same address and strides, and items
- * of the same size. `sources` is NULL if nothing is converted or compared. */
+ * is no overlap if then or else is out itself: the same address and strides, and items of the same
+ * size. `sources` is NULL if nothing is converted. */
 int te_select_where_overlaps(const te_select_where_call* call,
                              const te_select_where_sources* sources);
 

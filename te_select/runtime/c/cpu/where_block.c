@@ -220,17 +220,8 @@ static void read_other_side(te_select_block* tile, char** given, int unread) {
   given[unread] = given[read];
 }
 
-/* Whether it pays to look at cond first: a side is converted, or cond is in the cache. */
-static int looks(const te_select_stage* stages) {
-  return te_select_is_staged(stages, TE_SELECT_THEN) ||
-         te_select_is_staged(stages, TE_SELECT_ELSE) || te_select_condition_of(stages);
-}
-
-static int is_out(const te_select_stage* stages, const te_select_block* block, char* const* data,
-                  int operand) {
-  return !te_select_is_staged(stages, operand) && data[operand] == data[TE_SELECT_OUT] &&
-         block->row[operand] == block->row[TE_SELECT_OUT] &&
-         block->col[operand] == block->col[TE_SELECT_OUT];
+static int converts_side(const te_select_stage* stages) {
+  return te_select_is_staged(stages, TE_SELECT_THEN) || te_select_is_staged(stages, TE_SELECT_ELSE);
 }
 
 int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_stage* stages,
@@ -241,20 +232,12 @@ int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_s
   int made = te_select_shape_tile(stages, block, width, &tile), unread = -1;
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) given[i] = made >> i & 1 ? room[i] : data[i];
   for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) {
-    if (i == TE_SELECT_COND && te_select_condition_of(stages)) {
-      int64_t row = block->m * block->n;
-      given[i] = te_select_compare_block(stages[i].condition, block, data[i], room[i], row);
-      if (!given[i]) return -1;
-    } else if (made >> i & 1 && i != unread &&
-               make_operand(stages, block, i, width, data[i], given[i])) {
+    if (made >> i & 1 && i != unread && make_operand(stages, block, i, width, data[i], given[i])) {
       return -1;
     }
-    if (i == TE_SELECT_COND && looks(stages)) unread = unread_side(&tile, given[i]);
+    if (i == TE_SELECT_COND && converts_side(stages)) unread = unread_side(&tile, given[i]);
   }
-  if (unread >= 0) {
-    if (is_out(stages, block, data, TE_SELECT_THEN + TE_SELECT_ELSE - unread)) return 0;
-    read_other_side(&tile, given, unread);
-  }
+  if (unread >= 0) read_other_side(&tile, given, unread);
   int in_place = given[TE_SELECT_OUT] == data[TE_SELECT_OUT];
   int failed = te_select_run_block(kernels, &tile, width, given, in_place ? flags : 0, room);
   if (!failed && !in_place) {

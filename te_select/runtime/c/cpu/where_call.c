@@ -37,11 +37,6 @@ __attribute__((visibility("protected"))) int te_select_broadcast(te_select_where
   return spread(call, ndim, shape, strides, item, call->strides[operand]);
 }
 
-int te_select_spread(const te_select_where_call* call, const te_select_view* view,
-                     int64_t strides[TE_SELECT_WHERE_RANK]) {
-  return spread(call, view->ndim, view->shape, view->strides, 0, strides);
-}
-
 int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[TE_SELECT_INPUTS]) {
   int64_t elements = 1;
   call->ndim = 0;
@@ -104,21 +99,6 @@ static int is_out(const te_select_where_call* call, const char* data, const int6
   return same;
 }
 
-static int condition_overlaps(const te_select_where_call* call,
-                              const te_select_where_condition* condition, extent out) {
-  for (int32_t i = 0; i < condition->leaf_count; ++i) {
-    const te_select_where_leaf* leaf = &condition->leaves[i];
-    int64_t item = te_select_item_of_kind(leaf->kind);
-    for (int k = 0; k < te_select_operands_of(leaf->relation); ++k) {
-      const te_select_where_compared* operand = &leaf->operands[k];
-      if (!is_apart(extent_of(call, operand->data, operand->strides, item), out) &&
-          !is_out(call, operand->data, operand->strides, item))
-        return 1;
-    }
-  }
-  return 0;
-}
-
 static int input_overlaps(const te_select_where_call* call, const te_select_where_sources* sources,
                           int operand, extent out) {
   const char* data = call->data[operand];
@@ -142,9 +122,7 @@ int te_select_where_overlaps(const te_select_where_call* call,
   for (int32_t i = 0; i < call->ndim; ++i) elements *= (uint64_t)call->shape[i];
   if (!elements) return 0;
   extent out = extent_of(call, call->data[TE_SELECT_OUT], strides, call->width);
-  const te_select_where_condition* condition = sources ? sources->condition : NULL;
-  if (condition && condition_overlaps(call, condition, out)) return 1;
-  for (int i = condition ? TE_SELECT_THEN : TE_SELECT_COND; i < TE_SELECT_OUT; ++i) {
+  for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) {
     if (input_overlaps(call, sources, i, out)) return 1;
   }
   /* Out overlaps itself unless a step of each axis leads past all axes with smaller steps. */

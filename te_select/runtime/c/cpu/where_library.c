@@ -9,7 +9,6 @@
 
 static te_select_where_kernels own, all;
 static te_select_where_stages own_stages, all_stages;
-static te_select_where_comparisons own_comparisons, all_comparisons;
 
 static const char* refusal(void) {
   const te_select_findings* here = te_select_here();
@@ -33,7 +32,7 @@ static int find_stages(const te_select_where_sources* sources,
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     int32_t kind = sources->kinds[i];
     stages[i] = (te_select_stage){0};
-    if (kind == TE_SELECT_AS_IS || (i == TE_SELECT_COND && sources->condition)) continue;
+    if (kind == TE_SELECT_AS_IS) continue;
     int32_t target = i == TE_SELECT_COND ? TE_SELECT_KIND_BOOL : sources->out_kind;
     stages[i].make = te_select_kernel_at(&all_stages.of[kind][target]);
     stages[i].item = te_select_item_of_kind(kind);
@@ -53,22 +52,13 @@ static int32_t call_staged(const te_select_where_call* call, const te_select_whe
   char elements[TE_SELECT_INPUTS][16], *memory[TE_SELECT_INPUTS] = {NULL};
   te_select_where_call made = *call;
   int32_t result = TE_SELECT_WHERE_DONE;
-  te_select_condition* condition = NULL;
-  if (sources->condition) {
-    result = te_select_make_condition(&made, &all_comparisons, sources->condition, &condition);
-    stages[TE_SELECT_COND] = (te_select_stage){.item = 1, .condition = condition};
-  }
   for (int i = 0; i < TE_SELECT_INPUTS && result >= 0; ++i) {
     int64_t most = here->machine.l2 / 2; /* it is read again and again */
     if (te_select_make_once(&made, &stages[i], i, most, elements[i], &memory[i]))
       result = TE_SELECT_WHERE_FAILED;
   }
-  int is_any = 0;
-  for (int i = 0; i < TE_SELECT_INPUTS; ++i) is_any |= te_select_is_staged(stages, i);
-  const te_select_stage* left = is_any ? stages : NULL;
-  if (result >= 0) result = te_select_where_walk(&all, &here->machine, &made, left, NULL, plan);
+  if (result >= 0) result = te_select_where_walk(&all, &here->machine, &made, stages, NULL, plan);
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) free(memory[i]);
-  free(condition);
   return result;
 }
 
@@ -106,13 +96,9 @@ static void add_kernels(const te_select_where_library* other) {
       add_one(&all.runs[w][i], &other->kernels->runs[w][i]);
     }
   }
-  for (int k = 0; k <= TE_SELECT_KINDS && other->version >= TE_SELECT_WHERE_CONVERTS; ++k) {
+  for (int k = 0; k <= TE_SELECT_KINDS && other->version == TE_SELECT_WHERE_VERSION; ++k) {
     for (int i = 0; i < TE_SELECT_KINDS; ++i)
       add_one(&all_stages.of[k][i], &other->stages->of[k][i]);
-  }
-  for (int k = 0; k < TE_SELECT_RELATIONS && other->version >= TE_SELECT_WHERE_COMPARES; ++k) {
-    for (int i = 0; i < TE_SELECT_KINDS; ++i)
-      add_one(&all_comparisons.of[k][i], &other->comparisons->of[k][i]);
   }
 }
 
@@ -123,11 +109,10 @@ static const te_select_where_library library = {.version = TE_SELECT_WHERE_VERSI
                                                 .add = add_kernels,
                                                 .kernels = &own,
                                                 .staged = call_staged,
-                                                .stages = &own_stages,
-                                                .comparisons = &own_comparisons};
+                                                .stages = &own_stages};
 
 void te_select_where_take_level(int32_t level) {
-  te_select_where_fill(&own, &own_stages, &own_comparisons, level);
+  te_select_where_fill(&own, &own_stages, level);
   add_kernels(&library);
 }
 

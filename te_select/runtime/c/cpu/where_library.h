@@ -4,10 +4,10 @@
 #include "host_cpu.h"
 #include "where.h"
 
-/* Puts the kernels, stages and comparisons of one level into their places, the last run of a width
- * last. The stub defines it. */
+/* Puts the kernels and stages of one level into their places, the last run of a width last. The stub
+ * defines it. */
 void te_select_where_fill(te_select_where_kernels* kernels, te_select_where_stages* stages,
-                          te_select_where_comparisons* comparisons, int32_t level);
+                          int32_t level);
 
 /* Takes the kernels of this library; it is the `take_level` of its te_select_library. */
 void te_select_where_take_level(int32_t level);

@@ -31,51 +31,16 @@ static inline int64_t te_select_item(int operand, int32_t width) {
   return operand == TE_SELECT_COND ? 1 : width;
 }
 
-/* Bytes that are made contiguous at once; a number is repeated to as many. */
-enum { TE_SELECT_COMPARED_AT_ONCE = 1 << 11 };
-
-/* What is compared, along the loops of a condition, which are merged as it allows. */
-typedef struct {
-  const char* data;
-  int64_t extents[TE_SELECT_WHERE_RANK], strides[TE_SELECT_WHERE_RANK];
-  int32_t count; /* of loops, outermost first; 0: a number */
-  char* row;     /* of a number: its elements */
-} te_select_compared;
-
-typedef struct {
-  te_select_where_run compare;
-  int32_t operands, item; /* bytes */
-  te_select_compared of[2];
-} te_select_leaf;
-
-/* A cond that is compared on the way. Its address counts its own elements, which lie in the order of
- * out's memory, from TE_SELECT_REACH on; its strides are those of booleans. */
-typedef struct {
-  const te_select_where_condition* asked;
-  te_select_where_run steps[3]; /* AND, OR and NOT */
-  int32_t rows;                 /* of booleans that are there at a time */
-  int32_t item_bytes;           /* of an element's operands that the call does not read anyway */
-  int64_t bytes;                /* of all of them */
-  te_select_leaf leaves[TE_SELECT_LEAVES];
-  char numbers[][TE_SELECT_COMPARED_AT_ONCE];
-} te_select_condition;
-
 /* How an input is converted on the way. */
 typedef struct {
   te_select_where_run make; /* NULL: it is not */
   int32_t item;             /* bytes of an item in memory */
   int32_t flags;
   const char* bits; /* where booleans in bits begin, whose addresses count bits; else NULL */
-  const te_select_condition* condition; /* which is compared, in the place of `make`; else NULL */
 } te_select_stage;
 
 static inline int te_select_is_staged(const te_select_stage* stages, int operand) {
-  return stages && operand < TE_SELECT_INPUTS &&
-         (stages[operand].make || stages[operand].condition);
-}
-
-static inline const te_select_condition* te_select_condition_of(const te_select_stage* stages) {
-  return stages ? stages[TE_SELECT_COND].condition : NULL;
+  return stages && operand < TE_SELECT_INPUTS && stages[operand].make;
 }
 
 /* Bytes of an item of an operand in memory. `stages` is NULL if nothing is converted. */
@@ -92,23 +57,6 @@ int te_select_make_run(const te_select_stage* stage, const char* from, int64_t s
 /* Makes m rows of n elements of an operand of a block, one after the other. */
 int te_select_make_block(const te_select_stage* stage, const te_select_block* block, int operand,
                          const char* from, int64_t m, int64_t n, char* to, int64_t width);
-
-/* Prepares a condition, as cond of a call; it is to be freed, whatever is returned: 0, NO_KERNEL or
- * FAILED of where_call.h. */
-int32_t te_select_make_condition(te_select_where_call* call,
-                                 const te_select_where_comparisons* comparisons,
-                                 const te_select_where_condition* asked,
-                                 te_select_condition** made);
-
-/* Compares n elements from an address of a condition on. `rows` is memory for its rows of booleans, that
- * are `row` bytes apart. Returns the one with the result; NULL if a kernel failed. */
-char* te_select_compare_run(const te_select_condition* condition, const char* from, int64_t n,
-                            char* rows, int64_t row);
-
-/* The same for a block; or for all elements of a condition, which returns nonzero if it failed. */
-char* te_select_compare_block(const te_select_condition* condition, const te_select_block* block,
-                              const char* from, char* rows, int64_t row);
-int te_select_compare_all(const te_select_condition* condition, int64_t elements, char* to);
 
 /* Makes all of an input that a call reads again and again, if it has no more than `most` bytes then:
  * in `element` if it has one, else in memory that is to be freed. The call has it instead. Returns -1

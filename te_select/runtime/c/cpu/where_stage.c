@@ -112,16 +112,10 @@ int te_select_make_once(te_select_where_call* call, te_select_stage* stage, int 
                         int64_t most, char* element, char** memory) {
   int64_t all, width = te_select_item(operand, call->width);
   moving_axes along = axes_of(call, operand, &all);
-  if ((!stage->make && !stage->condition) || all == 0) return 0;
+  if (!stage->make || all == 0) return 0;
   if (along.elements > 1 && (along.elements == all || along.elements * width > most)) return 0;
   char* made = along.elements == 1 ? element : (*memory = malloc((size_t)(along.elements * width)));
   if (!made) return -1;
-  if (stage->condition) { /* its elements are numbered, and its strides are those of bytes */
-    call->data[operand] = made + ((uintptr_t)call->data[operand] - (uintptr_t)TE_SELECT_REACH);
-    int failed = te_select_compare_all(stage->condition, along.elements, made);
-    stage->condition = NULL;
-    return failed;
-  }
   char* to = made;
   if (make_axes(stage, call, operand, &along, 0, call->data[operand], &to, width)) return -1;
   int64_t stride = width;

@@ -320,7 +320,6 @@ te_select_verdict te_select_take(PyObject* const* args, const te_select_bits* bi
   found->type = NULL;
   found->bits = bits;
   found->sources.bits = NULL;
-  found->sources.condition = NULL;
   found->is_staged = 0;
   te_select_verdict taken = take_side(args[TE_SELECT_THEN], &found->in[TE_SELECT_THEN]);
   if (taken == TE_SELECT_TAKEN) taken = take_side(args[TE_SELECT_ELSE], &found->in[TE_SELECT_ELSE]);

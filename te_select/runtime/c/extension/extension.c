@@ -72,7 +72,8 @@ static int32_t run_by(const te_select_where_library* first, const te_select_wher
 static int32_t run(const te_select_where_call* call, const te_select_where_sources* sources,
                    int64_t elements, te_select_where_plan* plan) {
   const te_select_where_library* first = te_select_library();
-  if (!first || first->version < te_select_where_needs(sources)) return TE_SELECT_WHERE_NO_KERNEL;
+  if (!first || (sources && first->version != TE_SELECT_WHERE_VERSION))
+    return TE_SELECT_WHERE_NO_KERNEL;
   if (plan || elements < TE_SELECT_KEEP_LOCK) return run_by(first, call, sources, plan);
   int32_t outcome;
   Py_BEGIN_ALLOW_THREADS;

@@ -40,7 +40,6 @@ class Sources(ctypes.Structure):
         ("out_kind", ctypes.c_int32),
         ("flags", ctypes.c_int32),
         ("bits", ctypes.c_void_p),
-        ("condition", ctypes.c_void_p),
     )
 
 
