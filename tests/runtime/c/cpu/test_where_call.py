@@ -113,3 +113,12 @@ def test_bits_that_touch_out_do_not_overlap_it(half):
     """Ten bits, from these on."""
     found = [overlaps(half, 0, bit, 1, BITS, OUT - 2) for bit in (6, 7, 335, 336)]
     assert found == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize(("kind", "row", "found"), [(3, 80, 0), (3, 88, 1), (INT64, 80, 1)])
+def test_converted_side_of_rows_is_out_only_if_as_wide(half, kind, row, found):
+    call = Call(2, WIDTH, axes(3, 5), data=(FAR, OUT, FAR, OUT))
+    for number, step in ((1, row), (3, 80)):
+        call.strides[number][:2] = (step, 8)
+    sources = Sources((AS_IS, kind, AS_IS), 0, 0, None)
+    assert half.te_select_where_overlaps(ctypes.byref(call), ctypes.byref(sources)) == found
