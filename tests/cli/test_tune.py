@@ -8,7 +8,6 @@ import typer
 
 import te_select
 from te_select import Workload
-from te_select.cli import paths
 from te_select.cli import tune as tune_module
 from te_select.cli.verbs import app
 from te_select.records import folders, log, store
@@ -245,12 +244,6 @@ def test_bad_usage_of_tune_exits_2(tmp_path, args, message):
     assert result.exit_code == 2, result.output
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
-
-
-def test_ending_of_a_picture_may_be_in_capitals(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths.importlib.util, "find_spec", lambda name: name)
-    for name in ("a.PNG", "a.svg", "a.Pdf"):
-        paths.check_plot(tmp_path / name)
 
 
 def test_what_cannot_work_exits_1_with_one_line():

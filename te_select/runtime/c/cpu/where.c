@@ -103,19 +103,11 @@ static int is_without_gaps(const walk* w) {
   return 1;
 }
 
-/* Whether all that a call makes of its operands are booleans of bits. */
-static int makes_of_bits_alone(const walk* w) {
-  const te_select_stage* stages = w->stages;
-  return te_select_is_staged(stages, TE_SELECT_COND) && stages[TE_SELECT_COND].bits &&
-         !te_select_is_staged(stages, TE_SELECT_THEN) &&
-         !te_select_is_staged(stages, TE_SELECT_ELSE) && is_without_gaps(w);
-}
-
 /* Cuts the block into pieces whose operands, converted, stay in the first-level cache. Of bits alone
- * only the booleans have to: with blocks 4 times as large 10^6 took 1.16 times the time of bytes, not
- * 1.28; with sides, larger ones took up to twice as long (Zen 5). */
+ * pieces are 4 times as large: 10^6 elements took 1.16 times the time of bytes, not 1.28 (Zen 5). */
 static void cut_for_stages(walk* w, int64_t cache) {
-  if (makes_of_bits_alone(w)) cache *= 4;
+  int is_bits_alone = te_select_makes_bits(w->stages) && !te_select_makes_side(w->stages);
+  if (is_bits_alone && is_without_gaps(w)) cache *= 4;
   int64_t width = w->around.width, most = cache / bytes_per_element(w);
   int64_t row = most;
   if (w->whole.m > 1 && !is_without_gaps(w)) row = least(most, TE_SELECT_TILE_ROW_BYTES / width);
@@ -327,8 +319,7 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   }
   int64_t bytes[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) bytes[i] = bytes_of(&w, i);
-  if (te_select_is_staged(stages, TE_SELECT_COND) && stages[TE_SELECT_COND].bits)
-    bytes[TE_SELECT_COND] = (bytes[TE_SELECT_COND] + 7) / 8;
+  if (te_select_makes_bits(stages)) bytes[TE_SELECT_COND] = (bytes[TE_SELECT_COND] + 7) / 8;
   take_block(&w);
   int32_t tasks = 1;
   w.threads = 1;

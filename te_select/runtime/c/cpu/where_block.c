@@ -220,10 +220,6 @@ static void read_other_side(te_select_block* tile, char** given, int unread) {
   given[unread] = given[read];
 }
 
-static int converts_side(const te_select_stage* stages) {
-  return te_select_is_staged(stages, TE_SELECT_THEN) || te_select_is_staged(stages, TE_SELECT_ELSE);
-}
-
 int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_stage* stages,
                        const te_select_block* block, int32_t width, char* const* data,
                        int64_t flags, char* const* room) {
@@ -235,7 +231,7 @@ int te_select_run_tile(const te_select_where_kernels* kernels, const te_select_s
     if (made >> i & 1 && i != unread && make_operand(stages, block, i, width, data[i], given[i])) {
       return -1;
     }
-    if (i == TE_SELECT_COND && converts_side(stages)) unread = unread_side(&tile, given[i]);
+    if (i == TE_SELECT_COND && te_select_makes_side(stages)) unread = unread_side(&tile, given[i]);
   }
   if (unread >= 0) read_other_side(&tile, given, unread);
   int in_place = given[TE_SELECT_OUT] == data[TE_SELECT_OUT];

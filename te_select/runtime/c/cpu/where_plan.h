@@ -43,6 +43,14 @@ static inline int te_select_is_staged(const te_select_stage* stages, int operand
   return stages && operand < TE_SELECT_INPUTS && stages[operand].make;
 }
 
+/* Whether cond is made of bits; whether a side is made. */
+static inline int te_select_makes_bits(const te_select_stage* stages) {
+  return te_select_is_staged(stages, TE_SELECT_COND) && stages[TE_SELECT_COND].bits;
+}
+static inline int te_select_makes_side(const te_select_stage* stages) {
+  return te_select_is_staged(stages, TE_SELECT_THEN) || te_select_is_staged(stages, TE_SELECT_ELSE);
+}
+
 /* Bytes of an item of an operand in memory. `stages` is NULL if nothing is converted. */
 static inline int64_t te_select_item_in_memory(const te_select_stage* stages, int operand,
                                                int32_t width) {

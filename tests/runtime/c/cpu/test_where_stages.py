@@ -87,7 +87,8 @@ def test_strided_items_are_gathered_and_out_is_not_copied(alone):
 
 
 def test_blocks_of_bits_alone_are_four_times_as_large(alone):
-    x, places = bits(90_000), np.arange(90_000)
+    x = bits(90_000)
+    places = np.arange(90_000)
     for side, times, made in ((x, 4, 0), (bits(180_000)[::2], 1, 4), (numbers(90_000), 1, 4)):
         found = alone.staged(places, x, side, new(90_000), numbers(90_000 // 8))
         most = times * (2 * alone["l1"] // 3) // (1 + 1 + 4 + 4 + side.itemsize + made)
