@@ -91,6 +91,7 @@ def test_handful_of_ints_that_makes_shapes_is_shape():
     makes = site(makes_shapes=True)
     for elements in (4, 64):
         assert judged((elements,), (elements,), (), "int64", at=makes).status == "shape"
+    assert judged((4,), (4,), (), "int64", makes, constant=True).status == "shape"
     assert judged((4,), (4,), (), "int64").status == "compiled"  # no shape is made from it
     assert judged((4,), (4,), (4,), "float32", at=makes).status == "compiled"
     assert judged((4, 4), (4,), (4,), "int64", at=makes).status == "compiled"

@@ -58,6 +58,13 @@ def test_tensors_without_the_exchange_api_are_left_to_torch(monkeypatch):
     assert te_select.where.stats() == before
 
 
+def test_number_of_a_wider_kind_promotes_after_one_that_yields():
+    cond, x, *_ = tensors(3)
+    for number in (1, 1.5):
+        found = te_select.where(cond, x.int(), number)
+        assert torch.equal(found, torch.where(cond, x.int(), number)), number
+
+
 @pytest.mark.parametrize("shape", [(2, 3), (1, 3), (0, 3), (0,), (4,)])
 def test_out_of_another_shape_is_resized_as_torch_does(entry, shape):
     cond, x, y, _ = tensors(3)
