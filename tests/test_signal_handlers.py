@@ -27,7 +27,6 @@ COND = np.arange(N) % 3 == 0
 X = np.arange(N, dtype="f4")
 Y = np.ones(N, "f4")
 STRIDED = np.zeros(2 * N, "f4")[::2]
-DATES = np.zeros(N, "M8[s]")
 KINDS = (RuntimeError, TypeError, ValueError, OSError, OverflowError, BufferError)
 KINDS += (FloatingPointError, KeyError, AttributeError, MemoryError)
 # An import in Python loses errors of handlers itself, and a function may be gone before it.
@@ -109,7 +108,6 @@ CALLS = {  # of two kernels and a file
     "kernel": (EVERY_LINE, lambda k, _, path: k(COND, X, Y)),
     "kernel of strided arrays": (EVERY_LINE, lambda k, _, path: k(COND, STRIDED, Y)),
     "kernel with a number": (EVERY_LINE, lambda _, scalar, path: scalar(COND, X, 1.5)),
-    "where of two units": (EVERY_LINE, lambda *_: where(COND, DATES, np.datetime64("NaT"))),
     "compile": (SOME_LINES, lambda *_: te_select.compile(W, tuning_logs=False)),
     "compile with records": (SOME_LINES, lambda *_: te_select.compile(W)),
     "export": (SOME_LINES, lambda k, _, path: k.export(path)),

@@ -216,7 +216,8 @@ def _fail(error: BaseException, *, as_json: bool) -> int:
     kind = type(error).__name__
     line = str(error)
     code = BAD_USAGE if isinstance(error, _BAD_VALUES) else FAILED
-    if isinstance(error, KeyboardInterrupt):
+    # Before 3.12 Python wraps what is raised while an import makes a class.
+    if any(isinstance(each, KeyboardInterrupt) for each in (error, error.__cause__)):
         line = interrupts.TEXT
         code = interrupts.CODE
     elif isinstance(error, ModuleNotFoundError):

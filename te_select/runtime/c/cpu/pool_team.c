@@ -92,6 +92,7 @@ static void take_library(te_select_pool* p, const char* name, te_select_runtime*
 static void* look_for_runtimes(void* data) {
   search* s = data;
   te_select_pool* p = s->pool;
+  pthread_setname_np(pthread_self(), "te_select_find"); /* not the name of a helper, who made it */
   dl_iterate_phdr(note_library, s);
   for (int32_t i = 0; i < s->count; ++i) {
     take_library(p, s->libraries[i].name, &s->libraries[i].found);
