@@ -56,7 +56,9 @@ def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE) -> Any:
     of_cond = ma.getmask(condition)
     cond = condition if of_cond is ma.nomask else _filled(condition, of_cond)
     values = numpy_where.where(cond, x_data, y_data)
-    mask = _selected_mask(cond, of_cond, ma.getmask(x), ma.getmask(y))
+    mask = ma.nomask
+    if values.size:
+        mask = _selected_mask(cond, of_cond, ma.getmask(x), ma.getmask(y))
     if mask is not ma.nomask and mask.shape != values.shape:
         mask = np.broadcast_to(mask, values.shape).copy()
     return ma.MaskedArray(values, mask)

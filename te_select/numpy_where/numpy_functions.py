@@ -222,7 +222,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     """
     mask = without_bits(where)
     function = numpy_copyto if mask is where else copyto
-    function(dst, src, casting=casting, where=mask)
+    return function(dst, src, casting=casting, where=mask)
 
 
 @_by_kernels_first
@@ -252,7 +252,7 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
     """
     array = without_bits(mask)
     function = numpy_putmask if array is mask else putmask
-    function(a, array, values)
+    return function(a, array, values)
 
 
 for _each in (copyto, putmask, select):

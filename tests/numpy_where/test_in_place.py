@@ -99,6 +99,8 @@ def test_numbers_and_elements_on_each_other_are_numpys(name):
     memory = np.zeros((2, 10))
     on_each_other = [np.lib.stride_tricks.as_strided(each, (4, 10), (0, 8)) for each in memory]
     given = [(on_each_other, np.arange(40).reshape(4, 10) % 3 == 0, np.arange(40.0).reshape(4, 10))]
+    warned_of = [np.broadcast_arrays(np.ones(4), np.zeros((1, 4)))[0] for _ in memory]
+    given += [(warned_of, np.ones((1, 4), bool), 3.0)]
     numbers = (*calls.NUMBERS, *ROUNDED_TWICE, 2**60 + 1, None, "a")
     for dtype in ("f2", "f4", "f8", "u1", "i8", "c8", "?", "m8[s]", "O"):
         given += [(np.ones((2, 3), dtype), np.array([True, False, True]), n) for n in numbers]

@@ -6,6 +6,7 @@ goes into the cache. Without a compiler, the newest entry of the cache that this
 
 import ctypes
 import gzip
+import io
 import os
 import struct
 import threading
@@ -237,7 +238,7 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
         return None
     try:
         image = files.read(PREBUILT)
-        with gzip.open(PREBUILT.with_suffix(SEAL)) as file:
+        with gzip.open(io.BytesIO(files.read(PREBUILT.with_suffix(SEAL)))) as file:
             image = embedded.unsealed(image, file.read(_MOST_BYTES))
         manifest, _ = _checked(image, str(PREBUILT))
     except caught(ArtifactError, OSError, EOFError, MemoryError, struct.error, zlib.error) as error:

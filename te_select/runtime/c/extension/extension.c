@@ -47,13 +47,16 @@ static PyArrayObject* new_result(const te_select_operands* found, te_select_wher
   return made;
 }
 
+static const int WARN_ON_WRITE = (int)(1U << 31); /* a flag that NumPy's headers do not have */
+
 static te_select_verdict take_out(PyObject* out, const te_select_operands* found,
                                   te_select_where_call* call) {
   if (!PyArray_Check(out) || te_select_has_own_rule(out)) return TE_SELECT_FALLBACK_OUT;
   PyArrayObject* array = (PyArrayObject*)out;
   if (PyArray_DESCR(array) != found->type && !PyArray_EquivTypes(PyArray_DESCR(array), found->type))
     return TE_SELECT_FALLBACK_OUT;
-  if (!PyArray_ISWRITEABLE(array) || !set_out(call, array)) return TE_SELECT_FALLBACK_OUT;
+  int is_free = PyArray_ISWRITEABLE(array) && !PyArray_CHKFLAGS(array, WARN_ON_WRITE);
+  if (!is_free || !set_out(call, array)) return TE_SELECT_FALLBACK_OUT;
   const te_select_where_sources* sources = found->is_staged ? &found->sources : NULL;
   return te_select_where_overlaps(call, sources) ? TE_SELECT_FALLBACK_OUT : TE_SELECT_TAKEN;
 }
