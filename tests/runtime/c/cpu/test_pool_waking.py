@@ -17,7 +17,7 @@ def test_caller_wakes_one_helper_and_then_sleeps(pool, threads):
     """In at most four system calls, whoever else is to be woken: the helpers do that."""
     assert pool.start(threads) == threads
     made = sorted(pool.calls_after_pause(threads, threads - 1) for _ in range(20))
-    assert made[10] >= 2  # a helper that is awake yet needs no call
+    assert made[10] >= min(2, threads - 1)  # a single helper that is awake needs no call
     assert made[-2] <= 4  # a helper of the call before may have ended a wait once more
     assert pool.threads_that_came() == threads
 
