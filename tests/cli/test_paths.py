@@ -5,5 +5,4 @@ from te_select.cli import paths
 
 def test_ending_of_a_picture_may_be_in_capitals(tmp_path, monkeypatch):
     monkeypatch.setattr(paths.importlib.util, "find_spec", lambda name: name)
-    for name in ("a.PNG", "a.svg", "a.Pdf"):
-        paths.check_plot(tmp_path / name)
+    paths.check_plot(tmp_path / "a.PNG")

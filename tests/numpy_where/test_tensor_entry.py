@@ -62,7 +62,7 @@ def test_number_of_a_wider_kind_promotes_after_one_that_yields():
     cond, x, *_ = tensors(3)
     for number in (1, 1.5):
         found = te_select.where(cond, x.int(), number)
-        assert torch.equal(found, torch.where(cond, x.int(), number)), number
+        assert torch.equal(found, torch.where(cond, x.int(), number))
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (1, 3), (0, 3), (0,), (4,)])
