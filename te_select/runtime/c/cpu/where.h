@@ -67,6 +67,11 @@ static inline int32_t te_select_kind_by(char letter, int64_t bytes) {
   return TE_SELECT_AS_IS;
 }
 
+/* Bytes of an element of an operand that is not converted. */
+static inline int64_t te_select_item(int operand, int32_t width) {
+  return operand == TE_SELECT_COND ? 1 : width;
+}
+
 /* A place of the table: for a kernel, or NULL. Another thread may be putting one there. */
 static inline te_select_where_run te_select_kernel_at(const te_select_where_run* place) {
   return __atomic_load_n(place, __ATOMIC_ACQUIRE);

@@ -33,7 +33,7 @@ __attribute__((visibility("protected"))) int te_select_broadcast(te_select_where
                                                                  const int64_t* strides) {
   int is_call = call->ndim <= TE_SELECT_WHERE_RANK && operand >= 0 && operand < TE_SELECT_OPERANDS;
   if (!is_call) return 0;
-  int64_t item = operand == TE_SELECT_COND ? 1 : call->width;
+  int64_t item = te_select_item(operand, call->width);
   return spread(call, ndim, shape, strides, item, call->strides[operand]);
 }
 
@@ -55,7 +55,7 @@ int64_t te_select_join(te_select_where_call* call, const te_select_view inputs[T
   }
   for (int i = 0; i < TE_SELECT_INPUTS; ++i) {
     const te_select_view* in = &inputs[i];
-    int64_t item = i == TE_SELECT_COND ? 1 : call->width;
+    int64_t item = te_select_item(i, call->width);
     if (!spread(call, in->ndim, in->shape, in->strides, item, call->strides[i])) return -1;
   }
   return elements;
@@ -105,7 +105,7 @@ static int input_overlaps(const te_select_where_call* call, const te_select_wher
   const int64_t* strides = call->strides[operand];
   int32_t kind = sources ? sources->kinds[operand] : TE_SELECT_AS_IS;
   int is_as_is = kind == TE_SELECT_AS_IS, is_cond = operand == TE_SELECT_COND;
-  int64_t item = !is_as_is ? te_select_item_of_kind(kind) : is_cond ? 1 : call->width;
+  int64_t item = is_as_is ? te_select_item(operand, call->width) : te_select_item_of_kind(kind);
   extent own = extent_of(call, data, strides, item);
   if (kind == TE_SELECT_KIND_BITS) {
     own = (extent){(uintptr_t)sources->bits + own.first / 8,

@@ -27,10 +27,6 @@ typedef struct {
   int64_t row[TE_SELECT_OPERANDS], col[TE_SELECT_OPERANDS];
 } te_select_block;
 
-static inline int64_t te_select_item(int operand, int32_t width) {
-  return operand == TE_SELECT_COND ? 1 : width;
-}
-
 /* How an input is converted on the way. */
 typedef struct {
   te_select_where_run make; /* NULL: it is not */

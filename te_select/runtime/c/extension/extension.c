@@ -104,7 +104,6 @@ static te_select_verdict select_into(const te_select_where_call* call,
   return te_select_count(outcome, elements) ? TE_SELECT_RAISED : TE_SELECT_TAKEN;
 }
 
-/* Selects into out or a new result; or only plans that, unless `plan` is NULL. */
 te_select_verdict te_select_operands_into(te_select_operands* found, PyObject* out,
                                           PyObject** result, te_select_where_plan* plan) {
   te_select_where_call call;

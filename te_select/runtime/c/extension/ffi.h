@@ -30,8 +30,8 @@ static inline int te_select_call_ffi(TVMFFISafeCallType function, const TVMFFIAn
 }
 
 /* Makes a function of (cond, then, else, out) that calls a kernel's function `NAME__try` or
- * `NAME__bits`, of which the address is given. It returns whether the kernel took the arguments: compact arrays, and
- * numbers if a rank is 0; or tensors of tvm-ffi. */
+ * `NAME__bits`, of which the address is given. It returns whether the kernel took the arguments:
+ * compact arrays, and numbers if a rank is 0; or tensors of tvm-ffi. */
 PyObject* te_select_make_entry(PyObject* module, PyObject* address);
 
 /* Sets the type of tvm-ffi's tensors. The extension can be used without that library. */
