@@ -26,17 +26,23 @@ static _Atomic int done[TASKS];
 void let_pass(int64_t ns) { clock_ns += ns; }
 int64_t* the_clock(void) { return &clock_ns; }
 
-/* As after calls without help, once a helper has looked for runtimes; returns how many there are. */
-int crowd(void) {
-  te_select_pool* p = the_pool();
+/* Records a call, and waits until runtimes were looked for; returns how many there are. */
+static int look_after(te_select_pool* p, uint32_t by_helpers, int64_t waited) {
   int before = searches;
-  p->unhelped_calls = STARVED_CALLS - 1;
-  te_select_pool_record_result(p, 0, 0, 1, 0);
+  te_select_pool_record_result(p, 0, by_helpers, 1, waited);
   te_select_look_for_runtimes(p); /* unless a late helper does */
   while (p->search != TE_SELECT_SEARCH_OFF && searches == before) {
   }
   return p->runtimes;
 }
+
+/* After calls without help. */
+int crowd(void) {
+  the_pool()->unhelped_calls = STARVED_CALLS - 1;
+  return look_after(the_pool(), 0, 0);
+}
+/* After one call that had help, but waited for it. */
+int stall(void) { return look_after(the_pool(), 1, STALL_NS + 1); }
 int is_crowded(void) { return te_select_is_crowded(the_pool()); }
 
 static int run(int32_t task, int32_t tasks, void* data) {

@@ -95,12 +95,14 @@ void te_select_pool_record_result(te_select_pool* p, int awake, uint32_t done, u
     p->starved_calls = p->unhelped_calls = 0;
   } else {
     p->starved_calls += awake;
-    int32_t none = TE_SELECT_SEARCH_NONE;
-    if (++p->unhelped_calls == STARVED_CALLS) {
-      atomic_compare_exchange_strong(&p->search, &none, TE_SELECT_SEARCH_WANTED);
-    }
+    ++p->unhelped_calls;
   }
-  if (waited > STALL_NS || p->starved_calls == STARVED_CALLS) go_alone(p);
+  int goes_alone = waited > STALL_NS || p->starved_calls == STARVED_CALLS;
+  if (goes_alone || p->unhelped_calls == STARVED_CALLS) {
+    int32_t none = TE_SELECT_SEARCH_NONE;
+    atomic_compare_exchange_strong(&p->search, &none, TE_SELECT_SEARCH_WANTED);
+  }
+  if (goes_alone) go_alone(p);
 }
 
 int te_select_is_crowded(const te_select_pool* p) {

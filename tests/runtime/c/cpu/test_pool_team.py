@@ -50,6 +50,15 @@ def test_team_does_calls_that_helpers_came_late_to(run):
     """)
 
 
+def test_team_does_calls_after_one_that_waited_for_a_helper(run):
+    run("""
+        openmp.use_runtime(1)
+        assert pool.call(4) == HELPERS
+        assert pool.stall() == 1
+        assert pool.call(4) == TEAM
+    """)
+
+
 def test_helpers_do_calls_again_once_the_team_sleeps(run):
     run("""
         openmp.use_runtime(1)
