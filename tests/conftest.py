@@ -136,7 +136,7 @@ def family(request):
     """A cache with runs of all widths, some rows and all stages of where(). Later runs have it."""
     from te_select.numpy_where.kernels import building, key, library
     from te_select.operator.family import STAGES, parts
-    from te_select.runtime.artifact import cache
+    from te_select.files import cache
 
     if library.extension is None:
         pytest.skip("the extension was not built")

@@ -40,7 +40,7 @@ NO_LOCKS = "fcntl.flock = fcntl.lockf = lambda *_: None"
 FULL = """
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-from te_select.runtime.artifact import cache
+from te_select.files import cache
 write = cache.write
 def into_a_full_folder(*given):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

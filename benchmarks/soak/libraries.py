@@ -16,7 +16,8 @@ import te_select
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import resolve
 from te_select.compiler import build, scheduling
-from te_select.runtime.artifact import scratch, stored
+from te_select.files import scratch
+from te_select.runtime.artifact import stored
 from te_select.runtime.artifact.stored import Stored
 
 WORKLOAD = te_select.Workload((64,), (64,), (64,), "float32")

@@ -16,7 +16,7 @@ import te_select
 from te_select import version
 from te_select.backends.programs import c_compiler
 from te_select.errors import ToolchainError
-from te_select.runtime.artifact import cache
+from te_select.files import cache
 from te_select.runtime.call.cpu import features
 
 _PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
@@ -24,6 +24,7 @@ _SOURCES = (
     "operator",
     "schedules",
     "backends",
+    "files",
     "runtime",
     "compiler",
     "records",
@@ -44,7 +45,7 @@ def digest(*facts: str | bytes) -> str:
     Returns
     -------
     str
-        Hexadecimal digits, for `te_select.runtime.artifact.cache.name_of`.
+        Hexadecimal digits, for `te_select.files.cache.name_of`.
     """
     found = _of_what_builds(os.environ.get("CC", "").strip(), os.environ.get("PATH", "")).copy()
     for fact in facts:

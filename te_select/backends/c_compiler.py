@@ -19,7 +19,8 @@ from te_select.backends.programs import c_compiler, first_line, run
 from te_select.errors import ToolchainError, caught
 from te_select.levels import machine_of
 from te_select.runtime import c
-from te_select.runtime.artifact import embedded, scratch
+from te_select.runtime.artifact import embedded
+from te_select.files import scratch
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.artifact.stored import OBJECT
 from te_select.variables import check_building

@@ -7,7 +7,7 @@ import typer
 
 from te_select.cli.console import show
 from te_select.cli.flags import Json, Verbs
-from te_select.runtime.artifact import cache
+from te_select.files import cache
 
 _SHOWN = 20  # entries, unless all are wanted
 

@@ -13,7 +13,7 @@ from te_select.cli.paths import check_output
 from te_select.cli.workloads import WorkloadsFlags, gather
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact import files
+from te_select.files import on_disk
 
 Output = Annotated[
     Path,
@@ -96,11 +96,11 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
 
 def _written(path: Path, target: str) -> list[Path]:
     """The libraries of an export."""
-    if not files.is_missing(path):
+    if not on_disk.is_missing(path):
         return [path]
     from te_select.backends.targets import resolve_each  # noqa: PLC0415 - imports TVM
 
-    return [files.for_machine(path, machine) for machine in resolve_each(target)]
+    return [on_disk.for_machine(path, machine) for machine in resolve_each(target)]
 
 
 def _described(path: Path, as_json: bool) -> dict[str, Any]:

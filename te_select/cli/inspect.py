@@ -17,7 +17,8 @@ from te_select.cli.workloads import WorkloadFlags, gather
 from te_select.errors import ArtifactError, SelectError
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact import scratch, stored
+from te_select.files import scratch
+from te_select.runtime.artifact import stored
 
 if TYPE_CHECKING:
     from te_select.runtime.call.kernel import Kernel

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from te_select.cli.flags import of_flag
 from te_select.errors import ArtifactError
-from te_select.runtime.artifact import atomic, files
+from te_select.files import atomic, on_disk
 
 _PICTURES = (".png", ".svg", ".pdf")
 
@@ -24,9 +24,9 @@ def check_library(path: Path) -> Path:
                 f"{path} does not end in .so; expected {path.with_suffix('.so')}, or "
                 f"--model {path} for a model"
             )
-        path = files.library_here(path)
+        path = on_disk.library_here(path)
         if not path.is_file():
-            problem = "is missing" if files.is_missing(path) else "is no plain file"
+            problem = "is missing" if on_disk.is_missing(path) else "is no plain file"
             raise ValueError(f"{path} {problem}; expected one, as te-select compile -o makes it")
     return path
 
@@ -40,7 +40,7 @@ def check_output(path: Path) -> Path:
         If it does not end in .so, or has the name of a module of Python's standard library.
     """
     with of_flag("-o"):
-        return files.new_library_path(path)
+        return on_disk.new_library_path(path)
 
 
 def check_results(flag: str, path: Path | None) -> None:
@@ -53,7 +53,7 @@ def check_results(flag: str, path: Path | None) -> None:
     """
     if path is not None:
         with of_flag(flag):
-            if not files.is_missing(path) and not path.is_file():
+            if not on_disk.is_missing(path) and not path.is_file():
                 raise ValueError(f"{path} is no plain file; expected one")
             atomic.check_folder(path.resolve())
 

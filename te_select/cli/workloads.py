@@ -12,7 +12,7 @@ from te_select.cli.flags import check_known, of_flag
 from te_select.operator.broadcast import RULES, Dim, shown
 from te_select.operator.systems import OPS
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact import files
+from te_select.files import on_disk
 
 _OPERANDS = ("cond", "then", "else")
 _SHAPES = tuple(f"{name}_shape" for name in _OPERANDS)
@@ -110,7 +110,7 @@ def read_json(flag: str, file: Path, expected: str) -> Any:
         If it cannot be read, or is not JSON.
     """
     with of_flag(flag):
-        data = files.read(file, expected)
+        data = on_disk.read(file, expected)
     return _parse_json(f"{flag} {file}", data)
 
 

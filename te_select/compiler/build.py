@@ -29,7 +29,7 @@ from te_select.operator.stages import Stage
 from te_select.operator.workload import Workload
 from te_select.records import required
 from te_select.records.required import Required
-from te_select.runtime.artifact import scratch
+from te_select.files import scratch
 from te_select.runtime.artifact.fields import Component
 from te_select.runtime.artifact.manifest import Manifest, ModelRecord, NodeRecord
 from te_select.runtime.call import loading

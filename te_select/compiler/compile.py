@@ -14,7 +14,8 @@ from te_select.backends import build_key
 from te_select.errors import ArtifactError, ToolchainError, caught, not_installed
 from te_select.operator.workload import Workload
 from te_select.records import folders, required
-from te_select.runtime.artifact import cache, stored
+from te_select.files import cache
+from te_select.runtime.artifact import stored
 from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
 

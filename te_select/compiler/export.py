@@ -21,7 +21,8 @@ from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.records import required
 from te_select.records.required import Required
-from te_select.runtime.artifact import files, scratch, stored
+from te_select.files import on_disk, scratch
+from te_select.runtime.artifact import stored
 from te_select.runtime.artifact.manifest import ModelRecord, NodeRecord, is_c_name
 
 _Scheduling: TypeAlias = Callable[[Workload, ResolvedTarget], Scheduled]
@@ -175,15 +176,15 @@ def _named(
 
 def _paths(path: str | Path, machines: Collection[str]) -> list[Path]:
     """The paths of the libraries of an export, one for each machine."""
-    path = files.new_library_path(path)
+    path = on_disk.new_library_path(path)
     if len(machines) == 1:
         return [path]
-    if files.is_there(path):
+    if on_disk.is_there(path):
         raise ArtifactError(
             f"{path} is there, so te_select.load would not look for the libraries beside it that "
             f"are for {' and '.join(machines)}; expected a path without a file"
         )
-    return [files.for_machine(path, machine) for machine in machines]
+    return [on_disk.for_machine(path, machine) for machine in machines]
 
 
 def _nothing_to_compile(nodes: Sequence[ModelNode]) -> str:

@@ -20,7 +20,8 @@ from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.folders import FAMILY
 from te_select.records.origin import DEFAULT
-from te_select.runtime.artifact import scratch, stored
+from te_select.files import scratch
+from te_select.runtime.artifact import stored
 from te_select.runtime.artifact.stored import Stored
 
 _ONE_PIECE = 1 << 30  # elements; the C half cuts a call into pieces and uses threads

@@ -14,7 +14,7 @@ from te_select.errors import ArtifactError, ModelError, caught
 from te_select.frontends.formats import FORMATS, Format
 from te_select.operator.broadcast import printable
 from te_select.operator.node import ModelFile, ModelNode
-from te_select.runtime.artifact import files
+from te_select.files import on_disk
 
 __all__ = ["ModelNode", "read_model"]
 
@@ -47,7 +47,7 @@ def read_model(path: str | os.PathLike[str]) -> list[ModelNode]:
     """
     path = Path(path)
     try:
-        file = files.opened(path, "a model file")
+        file = on_disk.opened(path, "a model file")
     except ArtifactError as error:
         raise ModelError(str(error)) from error
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from te_select.errors import ArtifactError, TuningError, caught, suppress
 from te_select.operator.broadcast import shown
-from te_select.runtime.artifact import files
+from te_select.files import on_disk
 
 # The records that the package brings.
 SHIPPED = Path(__file__).parents[1] / "tuning_logs"
@@ -24,7 +24,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 def user_folder() -> Path:
     """The folder of the user's own records."""
-    return files.user_folder("XDG_DATA_HOME", "~/.local/share").joinpath("tuning_logs")
+    return on_disk.user_folder("XDG_DATA_HOME", "~/.local/share").joinpath("tuning_logs")
 
 
 def default_folders(within: str = "") -> list[Path]:
@@ -38,7 +38,7 @@ def default_folders(within: str = "") -> list[Path]:
     roots = [SHIPPED]
     with suppress(RuntimeError):  # there is no home folder
         roots.insert(0, user_folder())
-    return [folder for root in roots if files.is_folder(folder := root.joinpath(within))]
+    return [folder for root in roots if on_disk.is_folder(folder := root.joinpath(within))]
 
 
 def of_target(target: str) -> str:
@@ -73,7 +73,7 @@ def given(logs: str | Path | None, expected: str) -> Path:
 
 def check(logs: Path) -> None:
     """Raise TuningError if ``logs`` is not a folder."""
-    if not files.is_folder(logs):
+    if not on_disk.is_folder(logs):
         raise TuningError(
             f"{shown(str(logs))} is missing, or no folder; expected a folder that te-select tune "
             "has written"
@@ -101,7 +101,7 @@ def contents(
     for folder in given:
         own: list[str | bytes] = []
         for path in sorted(each.joinpath(SESSIONS) for each in folder.iterdir()):
-            lines = files.read(path).split(b"\n") if files.is_there(path) else []
+            lines = on_disk.read(path).split(b"\n") if on_disk.is_there(path) else []
             said = [line for line in lines if line and not without(line)]
             own += [path.parent.name, *said] if said else []
         found += ["folder", *own] if own else []
@@ -117,7 +117,7 @@ def read(path: Path) -> bytes:
         If it cannot be read, or is not a regular file (reading a pipe would wait).
     """
     try:
-        return files.read(path, "a tuning log")
+        return on_disk.read(path, "a tuning log")
     except caught(ArtifactError) as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return b""

@@ -25,7 +25,7 @@ from te_select.records import doubt, log
 from te_select.records.fields import Damage
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.records.log import Record
-from te_select.runtime.artifact import atomic, scratch
+from te_select.files import atomic, scratch
 
 LOCK = ".lock"
 

@@ -8,7 +8,7 @@ import pytest
 import te_select
 from te_select import Workload, errors
 from te_select.backends import build_key, c_compiler
-from te_select.runtime.artifact import cache
+from te_select.files import cache
 
 
 @pytest.fixture(autouse=True)

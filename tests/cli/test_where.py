@@ -11,7 +11,8 @@ from te_select.backends.cpu import link
 from te_select.numpy_where.kernels import building, key
 from te_select.operator import family
 from te_select.operator.stages import stages
-from te_select.runtime.artifact import cache, stored
+from te_select.files import cache
+from te_select.runtime.artifact import stored
 from te_select.timing.cpu import calibrate as profile
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64

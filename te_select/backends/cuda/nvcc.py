@@ -8,7 +8,7 @@ from pathlib import Path
 
 from te_select.backends.programs import run
 from te_select.errors import ToolchainError, caught
-from te_select.runtime.artifact import scratch
+from te_select.files import scratch
 
 OPTIONS = ("-std=c++17",)
 SOURCE = "kernels.cu"

@@ -8,7 +8,8 @@ from te_select.compiler.family_library import build_family
 from te_select.errors import TargetError
 from te_select.numpy_where.kernels import key
 from te_select.operator import family
-from te_select.runtime.artifact import cache, stored
+from te_select.files import cache
+from te_select.runtime.artifact import stored
 
 
 def build(

@@ -3,7 +3,7 @@
 from te_select.backends import build_key
 from te_select.errors import ArtifactError, caught
 from te_select.records import doubt, folders
-from te_select.runtime.artifact import cache
+from te_select.files import cache
 
 WHOLE = "all"
 

@@ -30,7 +30,8 @@ from te_select.errors import (
 )
 from te_select.numpy_where.kernels import key
 from te_select.operator import family
-from te_select.runtime.artifact import cache, embedded, files, stored
+from te_select.files import cache, on_disk
+from te_select.runtime.artifact import embedded, stored
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.extension import extension
@@ -147,8 +148,8 @@ def use(path: str | os.PathLike[str]) -> None:
     ArtifactError
         If it is no such library, is damaged, or this CPU cannot run it.
     """
-    path = files.library_here(path)
-    image = files.read(path, "a library as te-select where build makes it")
+    path = on_disk.library_here(path)
+    image = on_disk.read(path, "a library as te-select where build makes it")
     manifest, sha256 = _checked(image, str(path))
     if not _held(manifest):
         raise ArtifactError(
@@ -234,11 +235,11 @@ def _from_entry(name: str, parts: Iterable[str], *, damaged: bool = True) -> byt
 
 def _prebuilt(parts: Iterable[str]) -> bytes | None:
     """The library that the wheel brings, if it has some parts and this CPU can run it."""
-    if files.is_missing(PREBUILT):
+    if on_disk.is_missing(PREBUILT):
         return None
     try:
-        image = files.read(PREBUILT)
-        with gzip.open(io.BytesIO(files.read(PREBUILT.with_suffix(SEAL)))) as file:
+        image = on_disk.read(PREBUILT)
+        with gzip.open(io.BytesIO(on_disk.read(PREBUILT.with_suffix(SEAL)))) as file:
             image = embedded.unsealed(image, file.read(_MOST_BYTES))
         manifest, _ = _checked(image, str(PREBUILT))
     except caught(ArtifactError, OSError, EOFError, MemoryError, struct.error, zlib.error) as error:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from te_select.errors import ArtifactError, caught
-from te_select.runtime.artifact import atomic, embedded, files, header
+from te_select.files import atomic, on_disk
+from te_select.runtime.artifact import embedded, header
 from te_select.runtime.artifact.manifest import Manifest
 
 # The name of the object file in a static library.
@@ -78,8 +79,8 @@ def read(path: str | os.PathLike[str], *, check: bool = True) -> Stored:
     ArtifactError
         If a file is missing, damaged or of another format version.
     """
-    path = files.library_path(path)
-    image = files.read(path, "a library as te_select.export makes it")
+    path = on_disk.library_path(path)
+    image = on_disk.read(path, "a library as te_select.export makes it")
     return from_bytes(image, str(path), check=check)
 
 
@@ -114,7 +115,7 @@ def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
     ArtifactError
         As `write`.
     """
-    checked = files.new_library_path(path)
+    checked = on_disk.new_library_path(path)
     atomic.check_folder(checked)
     for ending in endings:
         _check_replaceable(checked.with_suffix(ending))
@@ -144,7 +145,7 @@ def write(stored: Stored, path: str | os.PathLike[str]) -> Path:
         If the path does not end in .so or has the name of a module of Python's standard library,
         a file cannot be written, or a file beside it exists that no export wrote.
     """
-    path = files.library_path(path)
+    path = on_disk.library_path(path)
     write_all({path: stored})
     return path
 
@@ -185,10 +186,10 @@ def write_beside(stored: Stored, path: str | os.PathLike[str]) -> tuple[list[str
     """
     written, left = [], []
     for ending, data in _derived(stored).items():
-        beside = files.library_path(path).with_suffix(ending)
+        beside = on_disk.library_path(path).with_suffix(ending)
         try:
             _check_replaceable(beside)
-            if files.is_missing(beside) or files.read(beside) != data:
+            if on_disk.is_missing(beside) or on_disk.read(beside) != data:
                 atomic.replace(beside, data)
                 written.append(beside.name)
         except ArtifactError as error:
@@ -205,7 +206,7 @@ def _derived(stored: Stored) -> dict[str, bytes]:
 
 def _check_replaceable(path: Path) -> None:
     """Refuse to replace what no export has written."""
-    if files.is_there(path) and not _is_ours(path):
+    if on_disk.is_there(path) and not _is_ours(path):
         what, _ = _BESIDE[path.suffix]
         raise ArtifactError(
             f"{path} is no {what} of te-select, and is not replaced by one; expected a library "
@@ -217,7 +218,7 @@ def _is_ours(path: Path) -> bool:
     """Whether a file beside a library was written by an export, and may be replaced."""
     what, pattern = _BESIDE[path.suffix]
     try:
-        data = files.read(path, f"a {what}")
+        data = on_disk.read(path, f"a {what}")
         if path.suffix == ".json":  # it may be damaged, or of another version
             return bool({"format", "kernels", "sha256", "target"} <= json.loads(data).keys())
         return re.match(pattern, data, re.DOTALL) is not None

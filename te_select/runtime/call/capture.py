@@ -28,7 +28,7 @@ import numpy as np
 
 from te_select import variables
 from te_select.errors import caught, warn
-from te_select.runtime.artifact import atomic, files
+from te_select.files import atomic, on_disk
 
 VARIABLE = "TE_SELECT_CAPTURE"
 EVERY = 64  # calls; of shorter ones more, for
@@ -165,7 +165,7 @@ def _write() -> None:
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
-            text = b"" if files.is_missing(path) else files.read(path, "what others wrote")
+            text = b"" if on_disk.is_missing(path) else on_disk.read(path, "what others wrote")
             whole = json.loads(text) if text else {"kernels": {}, "where": {}}
             _add(whole)
             atomic.replace(path, json.dumps(whole, indent=1).encode())

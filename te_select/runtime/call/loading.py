@@ -14,7 +14,8 @@ from te_select import kinds
 from te_select.errors import ArtifactError, caught
 from te_select.operator import family
 from te_select.operator.broadcast import printable, shown
-from te_select.runtime.artifact import files, stored
+from te_select.files import on_disk
+from te_select.runtime.artifact import stored
 from te_select.runtime.artifact.manifest import Manifest, NodeRecord
 from te_select.runtime.call import image
 from te_select.runtime.call.kernel import Kernel
@@ -112,7 +113,7 @@ def load(path: str | os.PathLike[str]) -> Kernel | Library:
         If ``TE_SELECT_NUM_THREADS`` is no positive whole number, ``TE_SELECT_PROFILE`` no list of
         decisions or ``TE_SELECT_LEVEL`` none of the levels, and the library is for CPUs.
     """
-    path = files.library_here(path)
+    path = on_disk.library_here(path)
     return _loaded(stored.read(path), path)
 
 

@@ -16,7 +16,7 @@ import psutil
 from te_select import kinds
 from te_select.errors import ArtifactError, TuningError
 from te_select.operator.workload import Workload
-from te_select.runtime.artifact.scratch import NoRoomError
+from te_select.files.scratch import NoRoomError
 from te_select.runtime.call import loading
 from te_select.timing import rounds
 from te_select.timing.inputs import USUAL, Mask, aligned_empty

@@ -21,7 +21,8 @@ from te_select.errors import ArtifactError
 from te_select.numpy_where.kernels import building, key, library
 from te_select.operator.family import STAGES, held
 from te_select.operator.stages import stages
-from te_select.runtime.artifact import cache, stored
+from te_select.files import cache
+from te_select.runtime.artifact import stored
 from tests.support.libraries import edit_fields
 from tests.support.programs import python
 from tests.support.where_calls import path_of_python

@@ -9,7 +9,8 @@ import pytest
 import tvm_ffi
 
 from te_select.errors import ArtifactError
-from te_select.runtime.artifact import scratch, stored
+from te_select.files import scratch
+from te_select.runtime.artifact import stored
 from te_select.runtime.call import image, loading
 from tests.support.programs import python
 from tests.support.runtime_standin import build

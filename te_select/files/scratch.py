@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from te_select.errors import ArtifactError, caught, suppress
-from te_select.runtime.artifact import files
+from te_select.files import on_disk
 
 ROOM = 1 << 20  # bytes; the objects, the stub and the library of one kernel take a quarter of it
 KERNEL_ROOM = 1 << 16  # bytes for each further kernel; it took 15 KB with a hundred kernels
@@ -57,7 +57,7 @@ def folder(room: int = ROOM) -> Iterator[Path]:
     try:
         yield made
     except caught(Exception) as error:
-        if files.is_folder(made):
+        if on_disk.is_folder(made):
             raise
         raise NoRoomError(f"{made} was removed in use; set TMPDIR to another folder") from error
     finally:
@@ -105,7 +105,7 @@ def make_within(parent: Path) -> Path:
             except caught(OSError):  # no locks here, or too many
                 with suppress(OSError):
                     made = made.rename(f"{made}-unlocked")
-            if files.is_there(made):  # nobody has removed it before it was locked
+            if on_disk.is_there(made):  # nobody has removed it before it was locked
                 break
             os.close(handle)
     _held[made] = handle, os.getpid()

@@ -1,6 +1,6 @@
 """The cache: libraries and parts of them, by a key of everything that they depend on.
 
-One entry is one file, which is whole or not there (`te_select.runtime.artifact.atomic`). Who loses
+One entry is one file, which is whole or not there (`te_select.files.atomic`). Who loses
 a race replaces an entry by an equal one. Loading an entry runs its code, so the folder must belong
 to the user, and nobody else may write into it. What an entry holds is checked by whoever reads it
 (`te_select.runtime.artifact.stored`), and thrown away if it is damaged. Files that do not have the
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from te_select.errors import ArtifactError, caught, suppress, warn
-from te_select.runtime.artifact import atomic, files, scratch
+from te_select.files import atomic, on_disk, scratch
 
 FOLDER, SIZE = "TE_SELECT_CACHE_DIR", "TE_SELECT_CACHE_SIZE"
 DEFAULT_MIB = 512  # a family takes 4 MiB
@@ -32,7 +32,7 @@ def folder() -> Path:
     """Where the cache lies: ``TE_SELECT_CACHE_DIR``, else in the user's cache folder."""
     wanted = os.environ.get(FOLDER)
     try:
-        found = Path(wanted or files.user_folder("XDG_CACHE_HOME", "~/.cache"))
+        found = Path(wanted or on_disk.user_folder("XDG_CACHE_HOME", "~/.cache"))
         return found.expanduser().absolute()
     except caught(RuntimeError) as error:
         what = f"{FOLDER} is {wanted!r}" if wanted else "there is no cache folder"
@@ -74,7 +74,7 @@ def read(name: str) -> bytes | None:
     try:
         path = folder().joinpath(name)
         _check(path.parent)
-        with files.opened(path, "an entry", os.O_NOFOLLOW) as file:
+        with on_disk.opened(path, "an entry", os.O_NOFOLLOW) as file:
             if not _is_mine(os.fstat(file.fileno())):
                 return None
             data = file.read()
@@ -115,7 +115,7 @@ def write(name: str, data: bytes) -> Path:
     if len(data) > most:
         raise CacheError(f"{name} has {len(data)} bytes, more than {SIZE} allows")
     try:
-        if not files.is_folder(where):
+        if not on_disk.is_folder(where):
             where.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check(where)
         _shrink(most - len(data))

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from te_select.runtime.artifact import scratch
+from te_select.files import scratch
 from tests.support.machines import OTHER_USER, needs_users
 from tests.support.programs import ended, python
 
@@ -55,7 +55,7 @@ def test_no_file_appears_before_all_are_written(tmp_path):
     import resource, sys
     from pathlib import Path
     from te_select.errors import ArtifactError
-    from te_select.runtime.artifact.atomic import replace_all
+    from te_select.files.atomic import replace_all
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
     try:
         replace_all({Path(sys.argv[1], "a"): b"", Path(sys.argv[1], "b"): b"more than ten bytes"})
@@ -88,7 +88,7 @@ def test_folder_that_others_remove_is_named():
 def test_folder_of_a_killed_process_is_removed_by_the_next(tmp_path):
     code = """if True:
     import os, signal
-    from te_select.runtime.artifact import scratch
+    from te_select.files import scratch
     made = scratch.make()
     (made / "kernels.o").write_bytes(b"x" * 1000)
     print(made, flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from te_select import errors
-from te_select.runtime.artifact import cache
+from te_select.files import cache
 
 
 def named(what):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from te_select.errors import ArtifactError, caught, suppress
-from te_select.runtime.artifact import files, scratch
+from te_select.files import on_disk, scratch
 
 
 def replace(path: Path, data: bytes) -> None:
@@ -41,7 +41,7 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
         for path, data in contents.items():
             with _explained(path):
                 old = _check_replaceable(path)
-                if not files.is_folder(path.parent):
+                if not on_disk.is_folder(path.parent):
                     path.parent.mkdir(parents=True, exist_ok=True)
                 folder = scratch.make_within(path.parent)
                 stack.callback(scratch.remove, folder)
@@ -67,7 +67,7 @@ def check_folder(path: Path) -> None:
     """
     with _explained(path):
         _check_replaceable(path)
-        found = next(each for each in path.absolute().parents if not files.is_missing(each))
+        found = next(each for each in path.absolute().parents if not on_disk.is_missing(each))
         scratch.remove(scratch.make_within(found))
 
 

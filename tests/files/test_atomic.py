@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from te_select.errors import ArtifactError
-from te_select.runtime.artifact import atomic
+from te_select.files import atomic
 
 
 def names(folder):

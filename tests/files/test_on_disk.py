@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from te_select.errors import ArtifactError
-from te_select.runtime.artifact import files
+from te_select.files import on_disk
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
@@ -14,11 +14,11 @@ def test_what_is_no_regular_file_is_refused_and_closed(make, tmp_path):
     make(tmp_path / "log")
     opened = len([*Path("/proc/self/fd").iterdir()])
     with pytest.raises(ArtifactError, match="log is not a regular file; expected records"):
-        files.read(tmp_path / "log", "records")
+        on_disk.read(tmp_path / "log", "records")
     assert len([*Path("/proc/self/fd").iterdir()]) == opened
-    assert files.is_folder(tmp_path / "log") == (make is os.mkdir)
-    assert files.is_missing(tmp_path / "log" / "below")
-    assert not files.is_missing(tmp_path / ("x" * 256))  # a name too long
+    assert on_disk.is_folder(tmp_path / "log") == (make is os.mkdir)
+    assert on_disk.is_missing(tmp_path / "log" / "below")
+    assert not on_disk.is_missing(tmp_path / ("x" * 256))  # a name too long
 
 
 def test_file_that_is_too_large_is_refused_unread(tmp_path, monkeypatch):
@@ -26,7 +26,7 @@ def test_file_that_is_too_large_is_refused_unread(tmp_path, monkeypatch):
     with path.open("wb") as file:
         file.truncate(3 << 30)
     with pytest.raises(ArtifactError, match="large is larger than 256 MiB; expected a log"):
-        files.read(path, "a log")
-    monkeypatch.setattr(files, "LARGEST", 9)
+        on_disk.read(path, "a log")
+    monkeypatch.setattr(on_disk, "LARGEST", 9)
     path.write_bytes(bytes(9))
-    assert len(files.read(path)) == 9
+    assert len(on_disk.read(path)) == 9
