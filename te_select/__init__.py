@@ -4,12 +4,12 @@
 into shared libraries that load without TVM. Importing te_select imports neither tvm nor a compiler.
 """
 
-from te_select import interrupts  # noqa: F401 - the first, as it handles Ctrl-C
+from te_select.process import interrupts  # noqa: F401 - the first, as it handles Ctrl-C
 
 # isort: split
 from typing import TYPE_CHECKING, Any
 
-from te_select import forks, variables
+from te_select.process import forks, variables
 from te_select.errors import (
     ArgumentError,
     ArtifactError,
@@ -20,11 +20,10 @@ from te_select.errors import (
     TargetError,
     ToolchainError,
     TuningError,
-    broken_torch_explained,
-    not_installed,
 )
+from te_select.process.imports import broken_torch_explained, not_installed
 from te_select.operator.workload import Workload
-from te_select.version import __version__
+from te_select.facts.version import __version__
 
 if TYPE_CHECKING:
     from te_select.compiler.compile import compile

@@ -8,7 +8,8 @@ from unittest.mock import Mock
 import pytest
 
 import te_select
-from te_select import Workload, variables
+from te_select import Workload
+from te_select.process import variables
 from te_select.backends import c_compiler
 from te_select.backends.cuda import compilers
 from te_select.compiler import build

@@ -3,7 +3,7 @@
 import re
 import sys
 
-from te_select import errors
+from te_select.process import imports
 from tests.support.documents import ROOT
 from tests.support.programs import ended
 
@@ -41,7 +41,7 @@ def test_warning_made_an_error_is_shown_and_the_call_goes_on(tmp_path):
 def test_message_names_the_package_that_has_the_module():
     named = {"tvm_ffi": "apache-tvm-ffi", "tvm.ir": "apache-tvm", "onnx": "onnx"}
     for module, package in named.items():
-        error = errors.not_installed("te_select.load", ModuleNotFoundError(name=module))
+        error = imports.not_installed("te_select.load", ModuleNotFoundError(name=module))
         said = f"te_select.load needs {module}, which is not installed; pip install {package}"
         assert str(error) == said
 

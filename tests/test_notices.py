@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select import errors, notices
+from te_select.errors import notices
 from te_select.cli.verbs import app
 from te_select.compiler import family_library
 from te_select.errors import ToolchainError
@@ -105,7 +105,7 @@ def test_where_shows_what_it_builds(part, words, monkeypatch, tmp_path):
     monkeypatch.setattr(library, "PREBUILT", tmp_path / "none")
     for name in ("_loaded", "_failed"):
         monkeypatch.setattr(library, name, set())
-    monkeypatch.setattr(errors, "_warned_of", {"where"})
+    monkeypatch.setattr(notices, "_warned_of", {"where"})
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert not library.fetch(part)
     assert built == [f"te_select.where: building {words}, once ..."]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import te_select
-from te_select import version
+from te_select.facts import version
 from te_select.backends.programs import c_compiler
 from te_select.errors import ToolchainError
 from te_select.files import cache
@@ -21,6 +21,7 @@ from te_select.runtime.call.cpu import features
 
 _PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
 _SOURCES = (
+    "facts",
     "operator",
     "schedules",
     "backends",
@@ -29,8 +30,6 @@ _SOURCES = (
     "compiler",
     "records",
     "numpy_where",
-    "kinds.py",
-    "levels.py",
 )
 
 

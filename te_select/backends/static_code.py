@@ -10,7 +10,7 @@ from pathlib import Path
 
 from te_select.backends.programs import named_by, run
 from te_select.errors import ToolchainError
-from te_select.levels import machine_of
+from te_select.facts.levels import machine_of
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.artifact.stored import MEMBER, OBJECT
 

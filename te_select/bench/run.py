@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import te_select
-from te_select import kinds
+from te_select.facts import kinds
 from te_select.backends.targets import resolve
 from te_select.bench.peers.base import Call, Peer, first_line
 from te_select.bench.row import NAMED, OURS, PROBE, Options, Row

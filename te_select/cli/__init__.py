@@ -8,8 +8,8 @@ import sys
 import warnings
 from typing import Any
 
-from te_select import imports, interrupts, variables
-from te_select.errors import not_installed
+from te_select.process import imports, interrupts, variables
+from te_select.process.imports import not_installed
 from te_select.operator.broadcast import printable
 
 

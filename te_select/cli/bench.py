@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from te_select import interrupts, kinds
+from te_select.process import interrupts
+from te_select.facts import kinds
 from te_select.cli import console, flags, paths
 from te_select.cli.flags import of_flag
 from te_select.cli.models import ModelFlags

@@ -18,16 +18,10 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup
 
-from te_select import interrupts, notices
-from te_select.errors import (
-    ArgumentError,
-    BroadcastError,
-    DTypeError,
-    SelectError,
-    TargetError,
-    broken_torch_explained,
-    not_installed,
-)
+from te_select.process import interrupts
+from te_select.errors import notices
+from te_select.errors import ArgumentError, BroadcastError, DTypeError, SelectError, TargetError
+from te_select.process.imports import broken_torch_explained, not_installed
 from te_select.operator.broadcast import printable
 
 FAILED, BAD_USAGE = 1, 2

@@ -7,7 +7,8 @@ import os
 import platform
 from typing import Any
 
-from te_select import kinds, variables, version
+from te_select.facts import kinds, version
+from te_select.process import variables
 from te_select.cli.console import show
 from te_select.cli.flags import Json
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from te_select import kinds
+from te_select.facts import kinds
 from te_select.cli import console, flags, models
 from te_select.cli.manifest import cyclonedx, describe, for_people, read_manifest
 from te_select.cli.paths import check_library

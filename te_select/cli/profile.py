@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from te_select import kinds
+from te_select.facts import kinds
 from te_select.cli.console import progress, show
 from te_select.cli.flags import Json
 from te_select.errors import SelectError

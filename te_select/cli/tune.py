@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from te_select import interrupts, kinds
+from te_select.process import interrupts
+from te_select.facts import kinds
 from te_select.cli import console
 from te_select.cli.flags import Json, Profile, of_flag, parse_pairs
 from te_select.cli.models import ModelFlags

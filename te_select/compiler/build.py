@@ -17,7 +17,8 @@ from typing import Any
 
 import tvm
 
-from te_select import forks, kinds, variables
+from te_select.process import forks, variables
+from te_select.facts import kinds
 from te_select.backends import build_key, builder
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.programs import first_line
@@ -34,7 +35,7 @@ from te_select.runtime.artifact.fields import Component
 from te_select.runtime.artifact.manifest import Manifest, ModelRecord, NodeRecord
 from te_select.runtime.call import loading
 from te_select.runtime.call.kernel import Kernel
-from te_select.version import __version__, installed
+from te_select.facts.version import __version__, installed
 
 _builds = itertools.count()
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")

@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from te_select import forks, kinds
+from te_select.process import forks
+from te_select.facts import kinds
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import ResolvedTarget, resolve_each
 from te_select.compiler.build import build_scheduled

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from te_select import forks, kinds
+from te_select.process import forks
+from te_select.facts import kinds
 from te_select.backends import schedule_of
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import ResolvedTarget, resolve

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from te_select import forks, kinds
+from te_select.process import forks
+from te_select.facts import kinds
 from te_select.backends import builder
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule

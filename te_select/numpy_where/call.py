@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy import where as numpy_where  # which a program may replace by ours
 
-from te_select import forks
-from te_select.errors import not_installed
+from te_select.process import forks
+from te_select.process.imports import not_installed
 from te_select.numpy_where.explain import Explanation, explain
 from te_select.numpy_where.kernels import library
 from te_select.numpy_where.numpy_rules import left, numpy_fallback

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.errors import caught
+from te_select.errors.catching import caught
 from te_select.numpy_where import bits, numpy_rules, tensor_libraries
 from te_select.numpy_where.kernels import library
 from te_select.numpy_where.numpy_rules import Plan

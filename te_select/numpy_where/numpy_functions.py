@@ -13,7 +13,7 @@ from numpy import copyto as numpy_copyto  # which a program may replace by ours
 from numpy import putmask as numpy_putmask
 from numpy import select as numpy_select
 
-from te_select.errors import caught
+from te_select.errors.catching import caught
 from te_select.numpy_where.bits import without_bits
 from te_select.numpy_where.call import where
 from te_select.numpy_where.numpy_rules import Array, Plan, as_sides, check_array, takes

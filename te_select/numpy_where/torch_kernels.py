@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from te_select.errors import caught
+from te_select.errors.catching import caught
 from te_select.numpy_where.kernels import library
 from te_select.numpy_where.shapes import joined
 from te_select.numpy_where.torch_layout import is_ordinary, strides

@@ -9,7 +9,8 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from te_select.errors import DTypeError, caught
+from te_select.errors import DTypeError
+from te_select.errors.catching import caught
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from te_select.errors import ArtifactError, TuningError, caught, suppress
+from te_select.errors import ArtifactError, TuningError
+from te_select.errors.catching import caught, suppress
 from te_select.operator.broadcast import shown
 from te_select.files import on_disk
 

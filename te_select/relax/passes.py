@@ -7,7 +7,7 @@ from typing import Any
 import tvm
 from tvm.target import Target
 
-from te_select import kinds
+from te_select.facts import kinds
 from te_select.backends.targets import resolve
 from te_select.compiler.export import export
 from te_select.compiler.scheduling import TuningLogs

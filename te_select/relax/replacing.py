@@ -10,7 +10,7 @@ from tvm import ir, relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.target import Target
 
-from te_select import kinds
+from te_select.facts import kinds
 from te_select.dlight.legalized import holds_where, legalized, workload_of
 from te_select.errors import SelectError
 from te_select.operator.workload import Workload

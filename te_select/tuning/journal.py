@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from te_select.errors import TuningError, warn
+from te_select.errors import TuningError
+from te_select.errors.notices import warn
 from te_select.records import fields, folders
 from te_select.files import atomic
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from te_select import kinds
+from te_select.facts import kinds
 from te_select.backends import builder, schedule_of
 from te_select.backends.targets import resolve
 from te_select.compiler.build import versions

@@ -1,7 +1,8 @@
 """The names of the family's entries in the cache."""
 
 from te_select.backends import build_key
-from te_select.errors import ArtifactError, caught
+from te_select.errors import ArtifactError
+from te_select.errors.catching import caught
 from te_select.records import doubt, folders
 from te_select.files import cache
 

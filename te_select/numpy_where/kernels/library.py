@@ -18,16 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import te_select
-from te_select import forks, notices, variables
-from te_select.errors import (
-    ArtifactError,
-    SelectError,
-    broken_torch_explained,
-    caught,
-    not_installed,
-    suppress,
-    warn,
-)
+from te_select.process import forks, variables
+from te_select.errors import notices
+from te_select.errors import ArtifactError, SelectError
+from te_select.process.imports import broken_torch_explained, not_installed
+from te_select.errors.catching import caught, suppress
+from te_select.errors.notices import warn
 from te_select.numpy_where.kernels import key
 from te_select.operator import family
 from te_select.files import cache, on_disk

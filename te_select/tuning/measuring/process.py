@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from te_select import imports
+from te_select.process import imports
 from te_select.errors import SelectError, TuningError
 from te_select.files.scratch import NoRoomError
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from te_select import kinds
+from te_select.facts import kinds
 from te_select.errors import ArtifactError, TuningError
 from te_select.operator.workload import Workload
 from te_select.files.scratch import NoRoomError

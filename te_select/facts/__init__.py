@@ -1,0 +1,1 @@
+"""Facts: kinds of machines, levels of x86-64, versions."""
