@@ -15,7 +15,7 @@ RETIRED = {
     r"\b(free_cores|pool_backoff)\.[ch]\b": "pool_cores",
     r"\bkinds_of_tensors\b": "tensor_libraries",
     r"\bseam\.(family|alike|portable|effect)\b": "the name that schedules/seam.py has",
-    r"\bte_select\.(machines|checking|functional)\b": "backends, verify or numpy_where",
+    r"\bte_select[./](machines|checking|functional|numpy_where)\b": "backends, verify or selecting",
     r"\b(none|None|empty|Empty|false|False) where\b": "if",
     r"\bwhere (there (is|are|was|were)|that is|it is not)\b": "if",
 }

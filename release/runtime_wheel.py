@@ -23,7 +23,7 @@ from typing import Any
 
 from te_select.backends.c_compiler import compiler_for
 from te_select.facts.levels import TRIPLES, machine_of
-from te_select.numpy_where.kernels.library import PREBUILT, SEAL
+from te_select.selecting.kernels.library import PREBUILT, SEAL
 
 OLDEST = 10  # of Python 3
 EXECUTED = 4  # SHF_EXECINSTR of ELF

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from te_select.compiler.compile import compile
     from te_select.compiler.export import export
     from te_select.frontends import ModelNode, read_model
-    from te_select.numpy_where import copyto, putmask, select, where
+    from te_select.selecting import copyto, putmask, select, where
     from te_select.records.log import Record
     from te_select.runtime.call.kernel import Kernel
     from te_select.runtime.call.loading import Library, load
@@ -42,14 +42,14 @@ _LAZY = {
     "ModelNode": "te_select.frontends",
     "Record": "te_select.records.log",
     "compile": "te_select.compiler.compile",
-    "copyto": "te_select.numpy_where",
+    "copyto": "te_select.selecting",
     "export": "te_select.compiler.export",
     "load": "te_select.runtime.call.loading",
-    "putmask": "te_select.numpy_where",
+    "putmask": "te_select.selecting",
     "read_model": "te_select.frontends",
-    "select": "te_select.numpy_where",
+    "select": "te_select.selecting",
     "tune": "te_select.tuning.tune",
-    "where": "te_select.numpy_where",
+    "where": "te_select.selecting",
 }
 
 _ROOMS = frozenset({"ma", "numpy", "onnxruntime"})  # modules that are imported when they are used

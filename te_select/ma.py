@@ -9,7 +9,7 @@ import numpy as np
 from numpy import ma
 from numpy.ma import where as numpy_ma_where  # which a program may replace by ours
 
-from te_select import numpy_where
+from te_select import selecting
 
 _NO_VALUE = np._NoValue  # type: ignore[attr-defined]
 
@@ -55,7 +55,7 @@ def where(condition: Any, x: Any = _NO_VALUE, y: Any = _NO_VALUE) -> Any:
         y_data = np.zeros((), x_data.dtype)
     of_cond = ma.getmask(condition)
     cond = condition if of_cond is ma.nomask else _filled(condition, of_cond)
-    values = numpy_where.where(cond, x_data, y_data)
+    values = selecting.where(cond, x_data, y_data)
     mask = ma.nomask
     if values.size:
         mask = _selected_mask(cond, of_cond, ma.getmask(x), ma.getmask(y))
@@ -68,16 +68,16 @@ def _filled(condition: Any, mask: Any) -> Any:
     """A cond whose masked elements are false."""
     if condition.dtype != np.bool_:
         return ma.filled(condition, False)
-    return numpy_where.where(mask, False, ma.getdata(condition))
+    return selecting.where(mask, False, ma.getdata(condition))
 
 
 def _selected_mask(cond: Any, of_cond: Any, of_x: Any, of_y: Any) -> Any:
     """True where cond or the side selected is masked; nomask if that is nowhere."""
     mask = ma.nomask
     if of_x is not ma.nomask or of_y is not ma.nomask:
-        mask = numpy_where.where(cond, of_x, of_y)
+        mask = selecting.where(cond, of_x, of_y)
     if of_cond is not ma.nomask:
-        mask = numpy_where.where(of_cond, True, mask)
+        mask = selecting.where(of_cond, True, mask)
     return mask if mask.any() else ma.nomask
 
 

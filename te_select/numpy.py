@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from te_select.numpy_where import copyto, putmask, select, where
+from te_select.selecting import copyto, putmask, select, where
 
 _OURS = {"copyto": copyto, "putmask": putmask, "select": select, "where": where}
 _IMPORTED = {name: value for name, value in vars(numpy).items() if not name.startswith("_")}

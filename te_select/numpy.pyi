@@ -7,7 +7,7 @@ from numpy import intp
 from numpy.typing import ArrayLike, NDArray
 
 from te_select import ma as ma
-from te_select.numpy_where import Where
+from te_select.selecting import Where
 
 _Array = TypeVar("_Array", bound=NDArray[Any])
 

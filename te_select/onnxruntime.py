@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from te_select.errors import ArgumentError, ToolchainError
 from te_select.errors.catching import caught
-from te_select.numpy_where.kernels import library
+from te_select.selecting.kernels import library
 
 if TYPE_CHECKING:
     from onnxruntime import SessionOptions

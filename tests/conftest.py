@@ -134,7 +134,7 @@ def kept_cache(request, name):
 @pytest.fixture(scope="session")
 def family(request):
     """A cache with runs of all widths, some rows and all stages of where(). Later runs have it."""
-    from te_select.numpy_where.kernels import building, key, library
+    from te_select.selecting.kernels import building, key, library
     from te_select.operator.family import STAGES, parts
     from te_select.files import cache
 
@@ -154,7 +154,7 @@ def family(request):
 @pytest.fixture(scope="session")
 def every_kernel(request):
     """The library of all kernels of where(), in a cache. Later runs have it."""
-    from te_select.numpy_where.kernels import library
+    from te_select.selecting.kernels import library
 
     with kept_cache(request, "every_kernel") as folder, filelock.FileLock(folder / "lock"):
         return library.whole_file()

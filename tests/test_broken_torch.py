@@ -47,7 +47,7 @@ def test_where_leaves_the_work_to_numpy(run):
     code = """
         import warnings
         import numpy as np, te_select
-        from te_select.numpy_where.kernels import library
+        from te_select.selecting.kernels import library
         from pathlib import Path
         library.PREBUILT = Path("none")
         with warnings.catch_warnings(record=True) as warned:

@@ -127,7 +127,7 @@ SCRIPTS = {
     # The lock of the fetching thread is never released in the child.
     "child forked while kernels are fetched selects": """
         import numpy as np
-        from te_select.numpy_where.kernels import library
+        from te_select.selecting.kernels import library
 
         fetching, done = threading.Event(), threading.Event()
         from_cache = library._from_cache
@@ -159,7 +159,7 @@ SCRIPTS = {
 # The lock of a module that another thread is importing is never released in a child.
 IMPORTS = """
     import importlib.util, importlib.abc
-    from te_select.numpy_where.kernels import library
+    from te_select.selecting.kernels import library
 
     importing = threading.Event()
     operands = map(importlib.import_module(sys.argv[2]).asarray, (True, 1.0, 2.0))
@@ -200,7 +200,7 @@ IMPORTS = """
     ("module", "operands"),
     [
         ("te_select.compiler.family_library", "numpy"),
-        ("te_select.numpy_where.torch_operator", "torch"),
+        ("te_select.selecting.torch_operator", "torch"),
     ],
 )
 def test_fork_waits_for_imports_of_a_first_call(module, operands):

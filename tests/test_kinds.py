@@ -92,7 +92,7 @@ FOREIGN = {  # the same words, as other libraries' names of devices and packages
     ("te_select/bench/peers/graphs.py", "cpu"): "a device of onnxruntime",
     ("te_select/bench/peers/jit.py", "cpu"): "a device of JAX",
     ("te_select/bench/peers/metaschedule.py", "cuda"): "a package of tvm",
-    ("te_select/numpy_where/torch_kernels.py", "cpu"): "a device of torch",
+    ("te_select/selecting/torch_kernels.py", "cpu"): "a device of torch",
     ("te_select/runtime/call/jax_memory.py", "cpu"): "a platform of JAX",
     ("te_select/runtime/call/device.py", "cpu"): "a device of torch",
 }
@@ -101,7 +101,7 @@ OF_ONE_KIND = {  # what there is for one kind only
     ("te_select/backends/build_key.py", "import of cpu"): "the cache of where() is for this CPU",
     ("te_select/dlight/rule.py", "import of cpu"): "CUDA's spans are no TIR",
     ("te_select/dlight/spans.py", "import of cpu"): "as above",
-    ("te_select/numpy_where/kernels/library.py", "import of cpu"): "where() has kernels for CPUs",
+    ("te_select/selecting/kernels/library.py", "import of cpu"): "where() has kernels for CPUs",
     ("te_select/tuning/fleet/worker.py", "import of cpu"): "a fleet has servers for CPUs",
 }
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import te_select
-from tests.numpy_where.table import EACH, SEEDS, TURNED
-from tests.numpy_where.test_in_place import memory_of
+from tests.selecting.table import EACH, SEEDS, TURNED
+from tests.selecting.test_in_place import memory_of
 from tests.support import where_calls as calls
 from tests.support.neighbours import Subclass
 

@@ -12,7 +12,7 @@ from te_select.errors import notices
 from te_select.cli.verbs import app
 from te_select.compiler import family_library
 from te_select.errors import ToolchainError
-from te_select.numpy_where.kernels import library
+from te_select.selecting.kernels import library
 from tests.support.workloads import flat
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import te_select
 from te_select import ArgumentError, ToolchainError
-from te_select.numpy_where.kernels import library
+from te_select.selecting.kernels import library
 from tests.support import ort_models
 from tests.support.models import tensor
 from tests.support.ort_models import WHERE, feeds, graph, node, one_where, session

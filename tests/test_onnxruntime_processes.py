@@ -21,7 +21,7 @@ import os, sys, threading
 from pathlib import Path
 import numpy as np
 import te_select
-from te_select.numpy_where.kernels import library
+from te_select.selecting.kernels import library
 assert te_select.onnxruntime.calls() == 0
 import onnxruntime
 from tests.support.ort_models import feeds, graph, node, one_where

@@ -17,7 +17,7 @@ from typing import Any
 
 from soak.found import Found
 from te_select.errors import ArtifactError
-from te_select.numpy_where.kernels import library
+from te_select.selecting.kernels import library
 from tests.support.damaged_bytes import flipped
 
 _BUILD_SECONDS = 6.0  # of a part, with the import of TVM

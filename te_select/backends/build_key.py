@@ -29,7 +29,7 @@ _SOURCES = (
     "runtime",
     "compiler",
     "records",
-    "numpy_where",
+    "selecting",
 )
 
 

@@ -51,7 +51,7 @@ def build_command(
             "native, or -o and the .so to write"
         )
     start = time.perf_counter()
-    from te_select.numpy_where.kernels import building  # noqa: PLC0415 - imports tvm
+    from te_select.selecting.kernels import building  # noqa: PLC0415 - imports tvm
     from te_select.tuning.options import measure_profile  # noqa: PLC0415 - as above
 
     imported = time.perf_counter()

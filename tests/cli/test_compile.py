@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import te_select
-from te_select.numpy_where.kernels import building
+from te_select.selecting.kernels import building
 from tests.support.cli import FLAGS, run, run_json
 
 

@@ -5,7 +5,7 @@ import ctypes
 import pytest
 
 from te_select.errors import ToolchainError
-from te_select.numpy_where.kernels import building, key, library
+from te_select.selecting.kernels import building, key, library
 from te_select.operator import family
 from te_select.files import cache
 from tests.support.cli import run_json

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 
 from te_select import where
-from te_select.numpy_where.tensor_libraries import has_own_rule
+from te_select.selecting.tensor_libraries import has_own_rule
 from tests.support.where_calls import difference, outcome
 
 # With these a call of so many elements runs on several threads, and stores past the cache.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.numpy_where.kernels import library
+from te_select.selecting.kernels import library
 
 ROOT = Path(__file__).parents[2]
 Outcome = tuple[Any, list[tuple[str, str]]]

@@ -5,7 +5,7 @@ import torch
 
 import te_select
 from te_select.errors import ArgumentError
-from te_select.numpy_where.kernels import library
+from te_select.selecting.kernels import library
 from te_select.operator import family
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.torch import where

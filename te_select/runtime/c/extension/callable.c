@@ -43,7 +43,7 @@ static PyGetSetDef members[] = {
 };
 
 static PyTypeObject type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "te_select.numpy_where.Where",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "te_select.selecting.Where",
     .tp_basicsize = sizeof(where_object),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_vectorcall_offset = offsetof(where_object, call),

@@ -1,0 +1,239 @@
+"""Operands of other types are converted on the way: the results are NumPy's, bit for bit."""
+
+import platform
+
+import numpy as np
+import pytest
+
+import te_select
+from te_select.selecting import numpy_rules
+from te_select.operator.stages import NUMBERS
+from tests.selecting.table import EACH, SEEDS
+from tests.support import where_calls as calls
+from tests.support.documents import ROOT
+from tests.support.programs import python
+from tests.support.where_calls import difference, outcome
+
+where = te_select.where
+FORCED = (
+    "stream_per_thread=0,stream_per_l3=0,fill_per_thread=0,fill_per_l3=0,fill_reads=50,"
+    "bytes_per_thread=4096,skip=1,backwards=1"
+)
+
+
+def random_call(rng, most=9000):
+    """Operands of numbers of any types, which broadcast, with gaps, backwards or turned."""
+    shape = calls.random_shape(rng, most)
+    of = [np.dtype(str(name)) for name in rng.choice(NUMBERS, 3)]
+    if rng.random() < 0.5:
+        of[0] = np.dtype(bool)
+    return [calls.operand(rng, shape, each) for each in of]
+
+
+def check(given, out=None):
+    """Compare a call with NumPy's, with an out of any layout, too."""
+    expected = outcome(np.where, given)
+    assert difference(outcome(where, given), expected) is None
+    result = expected[0]
+    if isinstance(result, type):
+        return
+    out = np.empty_like(result) if out is None else out
+    assert where(*given, out=out) is out
+    assert out.tobytes() == result.tobytes()
+
+
+def check_random(seed, count, most=9000):
+    for number in range(count):
+        rng = np.random.default_rng([seed, number])
+        given = random_call(rng, most)
+        out = None
+        if not isinstance(result := outcome(np.where, given)[0], type):
+            out = calls.strided(rng, result.shape, result.dtype)
+        try:
+            check(given, out)
+        except AssertionError as error:
+            raise AssertionError(f"random_call({[seed, number]}, {most})") from error
+
+
+@SEEDS
+def test_random_calls_are_those_of_numpy(seed):
+    check_random(seed, EACH)
+
+
+def test_threads_and_stores_past_the_cache_change_no_bits():
+    code = "from tests.selecting.test_stages import *; check_random(9, 60, 300_000); spread()"
+    python(code, cwd=ROOT, TE_SELECT_NUM_THREADS="3", TE_SELECT_PROFILE=FORCED)
+
+
+def spread():
+    """With these variables a large call stores past the cache."""
+    x = np.ones(300_000)
+    assert where.explain(x > 0, x.astype("f4"), x).past_cache
+
+
+@pytest.mark.parametrize(
+    "source, target", [("u1", "f4"), ("f2", "f8"), ("i4", "f8"), ("f4", "c16")]
+)
+def test_unaligned_operands_are_converted(source, target):
+    for dtypes in ((source, target), (target, source)):
+        x, y = (np.frombuffer(bytes(range(1, 200)) * 160, each, 900, offset=1) for each in dtypes)
+        assert not (x.flags.aligned and y.flags.aligned)
+        check((np.arange(900) % 3 == 0, x, y))
+        check((x, x, y))
+
+
+@pytest.mark.parametrize("dtypes", [("i8", "f8"), ("u4", "f4"), ("u2", "f4"), ("c16", "u1")])
+@pytest.mark.parametrize("offset", [-16, -1, 0, 8])
+def test_out_over_the_memory_of_an_operand(dtypes, offset, monkeypatch):
+    rng = np.random.default_rng(2)
+    memory = rng.integers(1, 60, 40_000, "u1")
+    x = memory[800:][: 900 * np.dtype(dtypes[0]).itemsize].view(dtypes[0])
+    y = rng.integers(0, 9, 900).astype(dtypes[1])
+    for given in ((x, x, y), (x > 9, y, x), (x[::-1] > 9, x, y)):
+        before = memory.copy()
+        expected = np.where(*given)
+        out = memory[800 + offset :][: expected.nbytes].view(expected.dtype)
+        if offset == 0 and x.itemsize == out.itemsize and given[0] is not x:
+            monkeypatch.setattr(numpy_rules, "_into", None)  # it is written in place
+        assert where(*given, out=out) is out
+        assert out.tobytes() == expected.tobytes()
+        monkeypatch.undo()
+        memory[...] = before
+
+
+def test_calls_are_served_without_warnings():
+    x = np.arange(9.0)
+    signalling = np.array([0x7FA00001] * 9, "u4").view("f4")
+    with np.errstate(all="raise"):
+        before = where.stats()
+        where(x, x.astype("i4"), signalling)
+        where(signalling, signalling, x)
+        after = where.stats()
+    assert after.calls == before.calls + 2 and after.left == before.left
+
+
+# ---- NumPy's other functions --------------------------------------------------------------------
+
+KEPT = [("f8", "i4"), ("c16", "f2"), ("f4", "u1"), ("i8", "?"), ("f2", "i1"), ("c8", "i2")]
+
+
+@pytest.mark.parametrize("dtype, own", KEPT)
+def test_copyto_and_putmask_promote_by_kernels(dtype, own):
+    mask = np.arange(900) % 3 == 0
+    values = np.arange(900).astype(own)
+    expected = np.where(mask, values, np.full(900, 7, dtype)).tobytes()
+    for function in (
+        lambda a: te_select.copyto(a, values, where=mask),
+        lambda a: te_select.putmask(a, mask, values),
+    ):
+        made = np.full(900, 7, dtype)
+        before = te_select.where.stats().calls
+        function(made)
+        assert (made.tobytes(), te_select.where.stats().calls) == (expected, before + 1)
+
+
+@pytest.mark.parametrize("dtype, own", [("f8", "f4"), ("c16", "c8"), ("f4", "i4"), ("i4", "i8")])
+def test_what_numpy_warns_of_or_does_not_promote_is_left(dtype, own):
+    mask = np.arange(900) % 3 == 0
+    values = np.full(900, 3).astype(own)
+    if own in ("f4", "c8"):
+        values.real[:] = np.array([0x7FA00001], "u4").view("f4")
+    made, expected = np.full((2, 900), 7, dtype)
+    before = te_select.where.stats().calls
+    for casting in ("same_kind", "unsafe"):
+        ours = outcome(te_select.copyto, (made, values, casting, mask))
+        assert ours == outcome(np.copyto, (expected, values, casting, mask))
+        assert made.tobytes() == expected.tobytes()
+    assert te_select.where.stats().calls == before
+
+
+# ---- torch --------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+def test_tensors_of_unequal_types_are_torchs_to_the_bit():
+    torch = pytest.importorskip("torch")
+    names = [name for name in NUMBERS if name not in ("uint16", "uint32", "uint64")]
+    generator = torch.Generator().manual_seed(0)
+    cond = torch.rand(30, 40, generator=generator) < 0.5
+    numbers = torch.randint(0, 256, (30, 40 * 16), dtype=torch.uint8, generator=generator)
+    of = {name: numbers.view(getattr(torch, name))[:, :40] for name in names if name != "bool"}
+    of["bool"] = numbers[:, :40] > 99
+    before = where.stats().calls
+    for x in of.values():
+        for y in of.values():
+            for given in ((cond, x, y), (cond.T, x.T, y[0, :30]), (cond, x[:, :1], y[3, 5])):
+                expected = torch.where(*given)
+                found = where(*given)
+                assert found.dtype is expected.dtype and found.stride() == expected.stride()
+                wanted = expected.contiguous().view(torch.uint8)
+                assert torch.equal(found.contiguous().view(torch.uint8), wanted), (x.dtype, y.dtype)
+    assert where.stats().calls == before + 3 * len(of) ** 2
+
+
+def test_function_of_tensors_says_what_it_does_not_convert():
+    where(True, np.ones(9, "f4"), np.ones(9, "u1"))  # which loads the stages
+    select = calls.exported("te_select_where")
+    cond = np.ones(9, bool)
+    out = np.zeros(9, "f4")
+    select(cond, np.full(9, 3, "u1"), np.ones(9, "f4"), out)
+    assert (out == 3).all()
+    for side in (np.ones(9, "f2"), np.ones(9, "i4"), np.ones(9)):
+        with pytest.raises(TypeError, match=r"x .*is not of out's type"):
+            select(cond, side, out, np.zeros(9, "f4"))
+    with pytest.raises(ValueError, match="overlaps"):
+        select(cond, out.view("u1")[:9], out, out)
+
+
+NEAREST, DOWNWARD, UPWARD, TO_ZERO = 0, 0x2000, 0x4000, 0x8040  # of MXCSR; subnormals are zeros
+MODES = f"""
+import ctypes, numpy as np, te_select
+libm = ctypes.CDLL("libm.so.6")
+def set_mode(mode):
+    modes = (ctypes.c_uint32 * 8)()  # fenv_t of glibc, whose last word is MXCSR
+    libm.fegetenv(modes)
+    modes[7] = modes[7] & ~{UPWARD | DOWNWARD | TO_ZERO} | mode
+    libm.fesetenv(modes)
+def where(of, cond, x, y):
+    return of.where(cond, x, y)
+def select(of, cond, x, y):
+    return of.select([cond, cond], [x, y], y[0])
+def copyto(of, cond, x, y):
+    of.copyto(out := y.copy(), x, where=cond)
+    return out
+def putmask(of, cond, x, y):
+    of.putmask(out := y.copy(), cond, x)
+    return out
+n = 300_000
+tiny, zeros = np.full(n, 1e-40, "f4"), np.zeros(n)
+halves = np.resize(np.array([0.0, -0.0, 6e-8, -6e-8, 1.0], "f2"), n)
+pairs = [(np.full(n, 2**53 + 1), zeros), (tiny, zeros), (halves, tiny), (halves, zeros + 0j)]
+for x, y in pairs:
+    te_select.where(x, x, y)  # kernels are there before the mode is set
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other CPUs have no MXCSR")
+@pytest.mark.parametrize("function", ["where", "select", "copyto", "putmask"])
+def test_threads_compute_in_the_mode_of_the_caller(function):
+    code = f"""{MODES}
+for mode in {NEAREST, UPWARD, DOWNWARD, TO_ZERO, NEAREST, UPWARD | TO_ZERO, DOWNWARD}:
+    set_mode(mode)
+    for x, y in pairs:
+        for cond in (x > 0, tiny > 0) if {function!r} != "where" else (x, tiny):
+            found, expected = ({function}(of, cond, x, y) for of in (te_select, np))
+            assert found.tobytes() == expected.tobytes(), (mode, x.dtype, cond.dtype)
+"""
+    python(code, TE_SELECT_NUM_THREADS="3", TE_SELECT_PROFILE=FORCED)
+
+
+@pytest.mark.parametrize(
+    "bits, dtype", [(0x7F800001, "f4"), (0xFFA00000, "f4"), (0x7F800001, "c8")]
+)
+def test_single_signalling_nan_is_told_by_numpy(bits, dtype):
+    given = np.ones(2, bool), np.array([bits, 0], "u4").view(dtype)[0], np.arange(2)
+    results = []
+    for function in (where, np.where):
+        with pytest.warns(RuntimeWarning, match="invalid value"):
+            results.append(function(*given).tobytes())
+    assert results[0] == results[1]

@@ -1,0 +1,79 @@
+"""Which library's tensors a call has: types that are no tensors are asked once."""
+
+import gc
+import sys
+import weakref
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from te_select.selecting import tensor_libraries
+from te_select.selecting.tensor_libraries import find
+
+
+class Column:
+    pass
+
+
+class Proxy:
+    """It says of itself what it stands for."""
+
+    def __init__(self, of):
+        self._of = of
+
+    @property
+    def __class__(self):
+        return type(self._of)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The types that were compared with those of tensors."""
+    seen = []
+
+    class Kind(type):
+        def __instancecheck__(cls, value):
+            seen.append(type(value))
+            return super().__instancecheck__(value)
+
+    class Tensor(metaclass=Kind):
+        pass
+
+    module = ModuleType("cupy")
+    module.ndarray = Tensor
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    tensor_libraries._no_tensors.clear()
+    return seen
+
+
+def test_types_that_are_no_tensors_are_asked_once(asked):
+    for _ in range(3):
+        assert find(([True], Column(), np.zeros(2), None)) is None
+    assert sorted(map(repr, asked)) == sorted(map(repr, (list, Column, np.ndarray)))
+
+
+def test_they_are_asked_again_when_a_library_is_there(asked, monkeypatch):
+    find([Column()])
+    monkeypatch.delitem(sys.modules, "cupy")
+    find([Column()])
+    assert asked == [Column]
+    monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    monkeypatch.setattr(sys.modules["cupy"], "ndarray", Column, raising=False)
+    assert find([Column()]) is tensor_libraries.of_cupy
+
+
+def test_proxy_is_asked_each_time(asked):
+    for _ in range(2):
+        assert find([Proxy([1])]) is None
+    assert asked == [Proxy, Proxy]
+
+
+def test_types_are_not_kept_alive(asked):
+    made = type("Made", (), {})
+    find([made()])
+    kept = weakref.ref(made)
+    assert kept in tensor_libraries._no_tensors
+    del made, asked[:]
+    gc.collect()
+    assert kept() is None and None not in {each() for each in tensor_libraries._no_tensors}
