@@ -12,7 +12,7 @@ from te_select.backends.cpu.compiled_profile import of_this_machine
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.timing.cores import threads
-from te_select.timing.cpu.calibrate import Bench, measure
+from te_select.tuning.calibrate import Bench, measure
 from te_select.timing.inputs import Mask, make_operands
 from te_select.timing.rounds import PAUSE, Timing, take_turns
 

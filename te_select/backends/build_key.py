@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import te_select
 from te_select.facts import version
 from te_select.backends.programs import c_compiler
 from te_select.errors import ToolchainError
@@ -124,7 +123,7 @@ def of_compiler(command: tuple[str, ...]) -> str:
 
 
 def _sources() -> list[Path]:
-    root = Path(te_select.__file__).parent
+    root = Path(__file__).parents[1]
     found: list[Path] = []
     for name in _SOURCES:
         place = root / name

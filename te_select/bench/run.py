@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import te_select
 from te_select.facts import kinds
 from te_select.backends.targets import resolve
 from te_select.bench.peers.base import Call, Peer, first_line
 from te_select.bench.row import NAMED, OURS, PROBE, Options, Row
 from te_select.bench.stage import Result, Stage
 from te_select.bench.suite import Entry
+from te_select.compiler.compile import compile
 from te_select.operator.access import access_pattern
+from te_select.runtime.call.kernel import Kernel
 from te_select.operator.workload import Workload
 from te_select.timing.inputs import Mask, make_operands
 from te_select.timing.rounds import Timing
@@ -123,11 +124,11 @@ class Contest:
         except Exception as error:  # other people's code: whatever it raises is a finding
             self.unsupported[name] = first_line(error)
 
-    def add_kernels(self, workload: Workload, options: Options) -> te_select.Kernel:
+    def add_kernels(self, workload: Workload, options: Options) -> Kernel:
         """Add our kernel, and one with named dims if the options say so; returns the first."""
         kernels = {OURS: workload} | ({NAMED: name_dims(workload)} if options.named else {})
         compiled = {
-            name: te_select.compile(each, options.target, options.tuning_logs)
+            name: compile(each, options.target, options.tuning_logs)
             for name, each in kernels.items()
         }
         for name, kernel in compiled.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 import tvm_ffi
 
-import te_select
+from te_select.runtime.call.kernel import Kernel
 from te_select.backends.cpu.compiled_profile import of_this_machine
 from te_select.bench.peers.base import Call, Peer
 from te_select.timing import roof
@@ -51,7 +51,7 @@ class Stage:
         """Make the sets of operands; ``made`` makes one from a seed."""
         return [made(seed) for seed in range(count)]
 
-    def calls(self, kernel: te_select.Kernel, sets: Sequence[Any]) -> list[Call]:
+    def calls(self, kernel: Kernel, sets: Sequence[Any]) -> list[Call]:
         """Our own calls."""
         return calls_of(kernel, sets)
 
@@ -90,7 +90,7 @@ class Stage:
         return ()
 
 
-def calls_of(kernel: te_select.Kernel, sets: Sequence[Operands]) -> list[Call]:
+def calls_of(kernel: Kernel, sets: Sequence[Operands]) -> list[Call]:
     """Calls of the exported function on tensors made once, as most peers do it.
 
     NumPy has no DLPack for complex numbers and the types of ml_dtypes, so these go as arrays.

@@ -15,8 +15,8 @@ from te_select.runtime.call.cpu.profile import (
     problem_of_threads,
 )
 from te_select.timing import cores
-from te_select.timing.cpu import calibrate as module
-from te_select.timing.cpu.calibrate import Comparison, Measured
+from te_select.tuning import calibrate as module
+from te_select.tuning.calibrate import Comparison, Measured
 from tests.support.cli import run, run_json
 
 FOUND = Measured(dict.fromkeys(DECISIONS, 1) | {"bytes_per_thread": 1 << 20}, ())

@@ -13,7 +13,7 @@ from te_select.operator import family
 from te_select.operator.stages import stages
 from te_select.files import cache
 from te_select.runtime.artifact import stored
-from te_select.timing.cpu import calibrate as profile
+from te_select.tuning import calibrate as profile
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import tvm_ffi
 
-import te_select
+from te_select.runtime.call.kernel import Kernel
 from te_select.bench.cuda.device_sets import DeviceSet, make_sets, poison, result, torch_tensors
 from te_select.bench.cuda.peers import Torch
 from te_select.bench.peers.base import Call, Peer
@@ -53,7 +53,7 @@ class CudaStage(Stage):
         """Copies of one set."""
         return make_sets(made(0), count)
 
-    def calls(self, kernel: te_select.Kernel, sets: Sequence[DeviceSet]) -> list[Call]:
+    def calls(self, kernel: Kernel, sets: Sequence[DeviceSet]) -> list[Call]:
         """With torch tensors if torch sees a device, as its users pass them."""
         with_torch = Torch().available() is None
 

@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import te_select
 from te_select.process import forks, variables
 from te_select.errors import notices
 from te_select.errors import ArtifactError, SelectError
@@ -36,7 +35,7 @@ from te_select.runtime.call.image import call_for_int, load_bytes
 # A library of several levels, which only wheels have (``make wheel``). Beside it lies its seal: the
 # library without the machine code, compressed. So strip and patchelf may rewrite the library, and
 # what runs is as it was built (docs/packaging.md).
-PREBUILT = Path(te_select.__file__).parent / "prebuilt" / "libte_select_where.so"
+PREBUILT = Path(__file__).parents[2] / "prebuilt" / "libte_select_where.so"
 SEAL = ".seal"
 _MOST_BYTES = 64 << 20  # ten times as many as the library has
 _STACK = 8 << 20  # bytes, as the first thread has; importing TVM in 64 KB ends the process

@@ -4,8 +4,8 @@ import pytest
 
 from te_select.backends.cpu.compiled_profile import of_this_machine
 from te_select.runtime.call.cpu.profile import ADVICE, DECISIONS, NEVER, Profile
-from te_select.timing.cpu import calibrate as module
-from te_select.timing.cpu.calibrate import SECOND, Measured, keep, measure
+from te_select.tuning import calibrate as module
+from te_select.tuning.calibrate import SECOND, Measured, keep, measure
 from te_select.timing.rounds import Timing
 
 MB = 1 << 20

@@ -21,8 +21,8 @@ from unittest import mock
 
 import tvm_ffi
 
-import te_select
 from te_select.backends.cpu.compiled_profile import of_this_machine
+from te_select.compiler.export import export
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.records.doubt import BUSY
@@ -270,7 +270,7 @@ class Bench:
         self.copy = functools.cache(self._copy)
         with scratch.folder() as folder:
             path = folder / "kernels.so"
-            te_select.export([FLAT, FILL, ROWS, MASK], path, tuning_logs=False)
+            export([FLAT, FILL, ROWS, MASK], path, tuning_logs=False)
             self._image = path.read_bytes()
 
     def _copy(self, text: str) -> tvm_ffi.Module:

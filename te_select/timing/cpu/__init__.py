@@ -1,1 +1,0 @@
-"""Measures the profile of a machine, on CPUs."""
