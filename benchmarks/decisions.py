@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import te_select
-from te_select.backends.cpu.compiled_profile import of_this_machine
+from te_select.backends.cpu.environment import profile_here
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.timing.cores import threads
@@ -82,7 +82,7 @@ def machine() -> None:
 
 def _profiles() -> dict[str, str]:
     """Profiles as TE_SELECT_PROFILE takes them, by their names."""
-    here = of_this_machine()
+    here = profile_here()
     l2, l3 = int(here.machine["l2"]), int(here.machine["l3"])
     mesh = _PAST.format(l2, l2 * 2 // 5, l2 * 6 // 5)
     found = {"in effect": "", "measured": ",".join(measure(here).pairs), "mesh": mesh}

@@ -134,7 +134,7 @@ def kept_cache(request, name):
 @pytest.fixture(scope="session")
 def family(request):
     """A cache with runs of all widths, some rows and all stages of where(). Later runs have it."""
-    from te_select.selecting.kernels import building, key, library
+    from te_select.selecting.kernels import building, library
     from te_select.operator.family import STAGES, parts
     from te_select.files import cache
 
@@ -142,11 +142,11 @@ def family(request):
         pytest.skip("the extension was not built")
     with kept_cache(request, "where") as folder:
         with filelock.FileLock(folder / "lock"):
-            if cache.read(key.entry(key.WHOLE)) is None:
+            if cache.read(library.entry(library.WHOLE)) is None:
                 runs = [name for name in parts() if "rows" not in name]
                 cache.clear()  # entries that other sources have made
                 made = building.build_family([*runs, *ROWS, STAGES], "native")
-                cache.write(key.entry(key.WHOLE), made.image)
+                cache.write(library.entry(library.WHOLE), made.image)
         assert library.fetch("w4")
         yield folder
 

@@ -38,11 +38,11 @@ def test_line_is_shown_during_the_work_and_removed_after_it(monkeypatch):
 
 @pytest.mark.parametrize("origin", ["reasoned: mesh", "measured: znver5"])
 def test_terminal_is_told_to_measure_a_reasoned_profile(origin, monkeypatch):
-    import te_select.backends.cpu.compiled_profile as of_cpu
+    from te_select.backends.cpu import environment
     from te_select.runtime.call.cpu.profile import ADVICE, Profile
 
     found = Profile({}, origin, {}, "", "", False, {})
-    monkeypatch.setattr(of_cpu, "of_this_machine", lambda: found)
+    monkeypatch.setattr(environment, "profile_here", lambda: found)
     monkeypatch.setattr(library, "_build_here", lambda _parts: b"image")
     monkeypatch.setattr(sys, "stderr", Terminal())
     notices._advise.cache_clear()

@@ -14,9 +14,8 @@ length known only at the call. `statements` chooses the file.
 - Operands may lie at any address.
 - No access is masked: a tail takes vectors of half as many lanes, then of a quarter, and so on.
 - Vectors are of any width that LLVM knows.
-- Flags are those of `te_select.schedules.cpu.flags`. If they ask for it, whole vectors are stored
-  past the cache from the first aligned one on; if no vector can be aligned, stores are plain. The
-  caller fences them.
+- If its flags ask for it, whole vectors are stored past the cache from the first aligned one on;
+  if no vector can be aligned, stores are plain. The caller fences them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,14 @@ from dataclasses import dataclass
 # Rapids). At one place alone they seemed to gain up to 1.3x.
 GROUPS_OF_ROWS = 1
 BATCH_BYTES = 256  # loaded before any are stored; they take 8 of the 16 registers of AVX2
-_FLAGS = {
+# What a call tells a kernel: bits of its argument ``flags``.
+STREAM = 1  # store past the cache
+SMALL = 2  # few bytes are moved: use one thread, and leave the output in the caches
+SKIP = 4  # look at a block of cond first, and do not read a side that it does not select
+BACKWARDS = 8  # walk backwards if out lies just ahead of an input
+FLAGS = {"stream": STREAM, "small": SMALL, "skip": SKIP, "backwards": BACKWARDS}
+# By the traits of a span, the words of its name.
+_WORDS = {
     "streaming": "_nt",
     "skipping": "_sk",
     "end_to_end": "_end_to_end",
@@ -39,7 +45,7 @@ _FLAGS = {
 }
 _SYMBOL = re.compile(
     r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)"
-    + "".join(f"({word})?" for word in _FLAGS.values())
+    + "".join(f"({word})?" for word in _WORDS.values())
 )
 
 
@@ -115,7 +121,7 @@ class Span:
     def symbol(self) -> str:
         """The function's name. It holds every parameter: equal names must mean equal code."""
         moves = self.cond + self.then + self.else_
-        flags = "".join(word for flag, word in _FLAGS.items() if getattr(self, flag))
+        flags = "".join(word for flag, word in _WORDS.items() if getattr(self, flag))
         return (
             f"te_select_span_w{self.width}_{moves}_i{self.inner}"
             f"_v{self.vector_bytes}_u{self.unroll}{flags}"

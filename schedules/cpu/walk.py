@@ -25,7 +25,7 @@ from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.aliasing import LEAST_BYTES, backwards
 from te_select.schedules.cpu.arguments import Arguments
-from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
+from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer, unknown
 

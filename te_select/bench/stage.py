@@ -9,7 +9,7 @@ from typing import Any
 import tvm_ffi
 
 from te_select.runtime.call.kernel import Kernel
-from te_select.backends.cpu.compiled_profile import of_this_machine
+from te_select.backends.cpu.environment import profile_here
 from te_select.bench.peers.base import Call, Peer
 from te_select.timing import roof
 from te_select.timing.inputs import Operands
@@ -114,4 +114,4 @@ def difference(got: Array, operands: Operands) -> str:
 
 def last_level_cache() -> int:
     """Bytes of a last-level cache, as libraries find it; at least 32 MB, as systems may hide it."""
-    return max(32 << 20, int(of_this_machine().machine["l3"]))
+    return max(32 << 20, int(profile_here().machine["l3"]))

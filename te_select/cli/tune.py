@@ -19,7 +19,7 @@ from te_select.cli import console
 from te_select.cli.flags import Json, Profile, of_flag, parse_pairs
 from te_select.cli.models import ModelFlags
 from te_select.cli.paths import check_plot
-from te_select.cli.sources import OtherFlags, SuiteFlags, entries_of
+from te_select.cli.entries import OtherFlags, SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import SelectError
 from te_select.operator.broadcast import printable

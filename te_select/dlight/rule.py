@@ -13,7 +13,7 @@ from te_select.operator.access import AccessPattern, access_pattern
 from te_select.schedules.cpu import isa, schedule
 from te_select.schedules.cpu.config import Config, rows_may_be_leaf, share_vectors
 from te_select.schedules.cpu.defaults import default_config
-from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
+from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM
 
 STREAM_FROM = 1 << 26  # bytes of out; more than the last-level cache that most cores have for them
 

@@ -31,7 +31,7 @@ def with_spans(func: tirx.PrimFunc, flags: int) -> tirx.PrimFunc:
     func
         The function of a where, scheduled by ``schedules.cpu.schedule.apply_to``.
     flags
-        What is decided for all calls: bits of `te_select.schedules.cpu.flags`.
+        What is decided for all calls: bits of `te_select.schedules.cpu.span.FLAGS`.
 
     Returns
     -------

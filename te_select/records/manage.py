@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from te_select.errors import TuningError
-from te_select.records import doubt, folders, log, store
+from te_select.records import doubt, folders, log, writer
 from te_select.records.log import Record
 
 
@@ -74,7 +74,7 @@ def merge(
         merged.refused.extend(complaints)
         merged.refused.extend(f"{name}/{entry.key}: {why}" for entry, why in judged if why)
         usable = [entry for entry, why in judged if why is None]
-        put = store.put(destination / name, usable, doubt.is_better) if usable else []
+        put = writer.put(destination / name, usable, doubt.is_better) if usable else []
         for entry in usable:
             (merged.taken if entry in put else merged.kept).append(f"{name}/{entry.key}")
     if not any(merged) and not better:
@@ -107,5 +107,5 @@ def prune(logs: Path, target: str = "*") -> list[str]:
         told = [(entry, doubt.unusable(entry)) for entry in entries]
         gone += [f"{name}/{entry.key}: {why}" for entry, why in told if why]
         if told:
-            store.drop(logs / name, [entry for entry, why in told if why])
+            writer.drop(logs / name, [entry for entry, why in told if why])
     return gone

@@ -17,7 +17,7 @@ from te_select.errors.catching import caught
 from te_select.selecting.bits import without_bits
 from te_select.selecting.call import where
 from te_select.selecting.numpy_rules import Array, Plan, as_sides, check_array, takes
-from te_select.selecting.shapes import joined
+from te_select.selecting.numpy_rules import joined
 from te_select.selecting.tensor_libraries import check_out, has_own_rule
 from te_select.operator.stages import NUMBERS, SIGNALLING
 from te_select.runtime.call.extension import extension

@@ -7,7 +7,7 @@ import torch
 
 from te_select.errors.catching import caught
 from te_select.selecting.kernels import library
-from te_select.selecting.shapes import joined
+from te_select.selecting.numpy_rules import joined
 from te_select.selecting.torch_layout import is_ordinary, strides
 from te_select.operator import family
 from te_select.operator.stages import stages

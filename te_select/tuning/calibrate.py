@@ -21,7 +21,7 @@ from unittest import mock
 
 import tvm_ffi
 
-from te_select.backends.cpu.compiled_profile import of_this_machine
+from te_select.backends.cpu.environment import profile_here
 from te_select.compiler.export import export
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
@@ -181,7 +181,7 @@ def measure_if_reasoned() -> str:
     Libraries that are loaded from then on use it. Says in one line what was done, or why nothing
     was; nothing if the profile is a measured one.
     """
-    current = of_this_machine()
+    current = profile_here()
     if not current.advice:
         return ""
     busy = busy_cores()

@@ -24,7 +24,7 @@ from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
-from te_select.records import doubt, folders, log, store
+from te_select.records import doubt, folders, log, writer
 from te_select.records.log import Record
 from te_select.records.sizes import Ranges
 from te_select.timing.inputs import Mask
@@ -91,7 +91,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         self._rules = schedule_of(self.target.kind)
         general = versions()
         self.versions = {name: general[name] for name in _BUILDERS} | self._builder.versions()
-        with store.locked(self.folder):  # fail before minutes of measuring, not after
+        with writer.locked(self.folder):  # fail before minutes of measuring, not after
             pass
 
     @property
@@ -226,7 +226,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
             told |= {name: text for name, text in texts.items() if text}
             record = log.made(task.sized, self.target, told | self._provenance(task))
             if not only or not record.default_won:
-                store.put(self.folder, [record])
+                writer.put(self.folder, [record])
             if said != doubt.LATE:  # else the next session goes on with its trials
                 journal.close()
         return record
@@ -239,7 +239,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
                 f"{task.workload.name} has no elements: there is nothing to measure"
             )
         journal = self._journal(task)
-        with store.locked(journal.folder, f".{journal.path.name}.lock"):
+        with writer.locked(journal.folder, f".{journal.path.name}.lock"):
             yield journal
 
     def _journal(self, task: Task) -> Journal:

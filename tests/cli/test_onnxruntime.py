@@ -5,7 +5,7 @@ import ctypes
 import pytest
 
 from te_select.errors import ToolchainError
-from te_select.selecting.kernels import building, key, library
+from te_select.selecting.kernels import building, library
 from te_select.operator import family
 from te_select.files import cache
 from tests.support.cli import run_json
@@ -42,7 +42,7 @@ def test_file_of_a_session_is_built_once_and_again_if_damaged(image, tmp_path, m
         return image
 
     monkeypatch.setattr(library, "_build_here", build)
-    path = tmp_path / "cache" / key.entry(key.WHOLE)
+    path = tmp_path / "cache" / library.entry(library.WHOLE)
     assert library.whole_file() == library.whole_file() == path
     assert (built, path.read_bytes()) == ([["w2"]], image)
     path.write_bytes(image[:-1])
@@ -53,7 +53,7 @@ def test_file_of_a_session_is_built_once_and_again_if_damaged(image, tmp_path, m
 def test_file_of_a_session_has_all_parts(image, monkeypatch):
     """Another of that name may have fewer."""
     built = []
-    cache.write(key.entry(key.WHOLE), image)
+    cache.write(library.entry(library.WHOLE), image)
     monkeypatch.setattr(family, "parts", lambda: {**PARTS, "w9": {}})
     monkeypatch.setattr(family, "held", lambda *_: ["w2"])
     monkeypatch.setattr(library, "_build_here", lambda names: built.append(names) or b"new")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from te_select.backends.cpu.compiled_profile import of_this_machine
+from te_select.backends.cpu.environment import profile_here
 from te_select.records.doubt import BUSY
 from te_select.runtime.call.cpu.profile import (
     DECISIONS,
@@ -34,7 +34,7 @@ def idle(tmp_path, monkeypatch):
 
 
 def test_measured_profile_is_kept_and_in_effect():
-    before = of_this_machine()
+    before = profile_here()
     result = run("profile")
     assert result.exit_code == 0, result.output
     assert before.file in result.stdout
@@ -42,7 +42,7 @@ def test_measured_profile_is_kept_and_in_effect():
     values = ",".join(f"{key}={value}" for key, value in FOUND.decisions.items())
     assert f": TE_SELECT_PROFILE={values}\n" in result.stdout
     assert "may be wrong" not in result.stdout
-    after = of_this_machine()
+    after = profile_here()
     assert (after.origin, after.decisions) == ("measured by the user", FOUND.decisions)
     assert "measured by te-select" in Path(before.file).read_text(encoding="utf-8")
 
@@ -78,7 +78,7 @@ def test_busy_machine_is_not_measured_unless_forced(monkeypatch, force, dry):
     assert result.exit_code == (0 if force else 1)
     assert ("other programs use 1.5 cores" in result.stderr) != force
     assert ("these values may be wrong" in result.stdout) == force
-    kept = of_this_machine().origin == "measured by the user"
+    kept = profile_here().origin == "measured by the user"
     assert kept == (force and not dry)
 
 
@@ -146,7 +146,7 @@ def test_env_shows_the_threads_and_what_is_wrong_with_them(monkeypatch, text):
     [("reasoned: amd", True), ("measured: znver5", False), ("measured by the user", False)],
 )
 def test_only_a_reasoned_profile_is_to_be_measured(origin, is_reasoned):
-    profile = dataclasses.replace(of_this_machine(), origin=origin)
+    profile = dataclasses.replace(profile_here(), origin=origin)
     assert bool(profile.advice) == is_reasoned
 
 

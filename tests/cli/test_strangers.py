@@ -12,7 +12,7 @@ import pytest
 
 import te_select
 from te_select.backends.programs import c_compiler
-from te_select.records import store
+from te_select.records import writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.files import cache
 from te_select.runtime.artifact import embedded, stored
@@ -166,7 +166,7 @@ def test_terminal_obeys_nothing_that_a_manifest_says(tmp_path, manifest):
 def test_terminal_obeys_nothing_that_logs_say(tmp_path):
     entry = make(flat(100))
     said = {"machine": "\x1b[2Ja machine", "unsure": "\x1b[31mred"}
-    store.put(tmp_path / "x86-64-v4", [replace(entry, session={**entry.session, **said})])
+    writer.put(tmp_path / "x86-64-v4", [replace(entry, session={**entry.session, **said})])
     for verb in ("list", "prune"):
         done = run("logs", verb, "--tuning-logs", tmp_path)
         assert "\x1b" not in done.stdout + done.stderr

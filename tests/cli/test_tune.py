@@ -10,7 +10,7 @@ import te_select
 from te_select import Workload
 from te_select.cli import tune as tune_module
 from te_select.cli.verbs import app
-from te_select.records import folders, log, store
+from te_select.records import folders, log, writer
 from te_select.timing import cores
 from te_select.tuning import agenda, options, tune
 from tests.support.cli import run, run_json
@@ -275,8 +275,8 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake, monkeypatch):
     run(*args, "--trials", "80", "--tuning-logs", tmp_path)
     tuned = sorted(log.read(tmp_path / TARGET).entries, key=lambda entry: entry.key)
     old = [of_another_tvm(entry) for entry in tuned]
-    store.drop(tmp_path / TARGET, log.read(tmp_path / TARGET).entries)
-    store.put(tmp_path / TARGET, [*old, of_another_tvm(make(FEW, unsure="busy"))])
+    writer.drop(tmp_path / TARGET, log.read(tmp_path / TARGET).entries)
+    writer.put(tmp_path / TARGET, [*old, of_another_tvm(make(FEW, unsure="busy"))])
 
     def change(lines):
         lines[1] = lines[1].replace("unroll", "unrolled")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from te_select.backends.cpu import link
-from te_select.selecting.kernels import building, key
+from te_select.selecting.kernels import building, library
 from te_select.operator import family
 from te_select.operator.stages import stages
 from te_select.files import cache
@@ -31,7 +31,7 @@ def a_small_family(monkeypatch, tmp_path):
 
 def test_build_fills_the_cache_and_clear_empties_it(tmp_path):
     document = run_json("where", "build")
-    path = tmp_path / "cache" / key.entry(key.WHOLE)
+    path = tmp_path / "cache" / library.entry(library.WHOLE)
     assert document["path"] == str(path) and document["kernels"] == KERNELS
     found = run_json("cache", "info")  # with the host half, if this process had not made it
     sizes = {entry["name"]: entry["bytes"] for entry in found["entries"]}

@@ -10,7 +10,7 @@ import te_select
 from te_select.backends.targets import resolve
 from te_select.compiler.family_library import config_of, schedule_member, served_by_family
 from te_select.operator import family
-from te_select.records import folders, lookup, store
+from te_select.records import folders, lookup, writer
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.task import Candidate
 from tests.support.machines import on_x86_64
@@ -96,7 +96,7 @@ def add(logs, name=RUNS, **knobs):
     sized = family.typical(family.kernels()[name])
     default = config_of(family.kernels()[name], V3, {})
     config = dataclasses.replace(default, **knobs or {"vector_bytes": 32, "unroll": 2})
-    store.put(logs / V3.name, [record(sized, V3, config)])
+    writer.put(logs / V3.name, [record(sized, V3, config)])
 
 
 def built(name=RUNS, target=V3, **options):

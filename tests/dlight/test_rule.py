@@ -10,7 +10,7 @@ from te_select.dlight import Select, rule
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.defaults import default_config
-from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
+from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM
 from tests.support.relax_models import TARGET, expected, operands, run, where_module
 
 AROUND_A_VECTOR = (1, 7, 15, 16, 17, 31, 63, 64, 65, 129, 4099)

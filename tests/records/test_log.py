@@ -10,7 +10,7 @@ import pytest
 from tvm.s_tir import meta_schedule as ms
 
 import te_select
-from te_select.records import folders, log, store
+from te_select.records import folders, log, writer
 from te_select.records.folders import SESSIONS
 from tests.support.tuning_fakes import FEW
 from tests.support.tuning_records import V4, edit, keys, make
@@ -35,7 +35,7 @@ OF_0_2 = {"record": "w4", "config": {}, "default_seconds": 1e-3, "trials": 3, "f
     ids=str,
 )
 def test_damaged_line_is_reported_and_the_rest_is_used(tmp_path, entries, wrong):
-    store.put(tmp_path, entries)
+    writer.put(tmp_path, entries)
     line = wrong if isinstance(wrong, str) else json.dumps({**entries[1].session, **wrong})
     edit(tmp_path, lambda lines: lines.__setitem__(1, line))
     found = log.read(tmp_path)
@@ -46,18 +46,18 @@ def test_damaged_line_is_reported_and_the_rest_is_used(tmp_path, entries, wrong)
 
 
 def test_line_of_0_2_is_named_and_kept(tmp_path, entries):
-    store.put(tmp_path, entries)
+    writer.put(tmp_path, entries)
     old = json.dumps(OF_0_2 | {"workload": str(FEW)})
     edit(tmp_path, lambda lines: lines.insert(0, old))
     (complaint,) = log.read(tmp_path).complaints()
     assert complaint.endswith("it is of te-select 0.2; tune its workload again")
-    store.put(tmp_path, [make(FEW)])
+    writer.put(tmp_path, [make(FEW)])
     assert old in (tmp_path / SESSIONS).read_text().splitlines()
 
 
 @pytest.mark.parametrize("data", [b"\x7fELF\x00\xff" * 9, b"{}\n", b"no\nlog\n"])
 def test_file_without_a_usable_line_is_no_log(tmp_path, entries, data):
-    store.put(tmp_path, entries)
+    writer.put(tmp_path, entries)
     (tmp_path / SESSIONS).write_bytes(data)
     with pytest.raises(te_select.TuningError, match=r"holds no usable line \(line 1: ") as caught:
         log.read(tmp_path)
@@ -67,7 +67,7 @@ def test_file_without_a_usable_line_is_no_log(tmp_path, entries, data):
 @pytest.mark.parametrize("how", ["in place", "another file"])
 def test_file_that_was_rewritten_is_read_again(tmp_path, entries, how):
     """As many bytes, and in the one case as old."""
-    store.put(tmp_path, entries)
+    writer.put(tmp_path, entries)
     before = log.read(tmp_path)
     path = tmp_path / SESSIONS
     first, *rest = path.read_text().splitlines()
@@ -116,12 +116,12 @@ EDITS = {
 def test_moved_lines_are_the_same_records_and_a_write_mends_all(tmp_path, change):
     made = [make(each) for each in map(flat, range(100, 100 + COUNT))]
     folder = tmp_path / "logs" / V4.name
-    store.put(folder, made)
+    writer.put(folder, made)
     edit(folder, EDITS[change])
     found = log.read(folder).entries
     assert all(entry in made for entry in found)
     assert len(found) == len(made) - ("deleted" in change)
-    store.put(folder, [make(flat(7))])
+    writer.put(folder, [make(flat(7))])
     assert len(keys(folder)) == len(found) + 1
     database = ms.database.JSONDatabase(work_dir=str(folder)).get_all_tuning_records()
     assert len(database) == len(found) + 1
@@ -129,14 +129,14 @@ def test_moved_lines_are_the_same_records_and_a_write_mends_all(tmp_path, change
 
 def test_last_of_several_lines_is_the_record(tmp_path, entries):
     """A merge of two branches may leave both."""
-    store.put(tmp_path, entries)
+    writer.put(tmp_path, entries)
     later = make(entries[1].workload, 2e-3, trials=77)
     edit(tmp_path, lambda lines: lines.append(json.dumps(later.session)))
     assert log.read(tmp_path).entries == (entries[0], later, entries[2])
 
 
 def test_line_that_was_changed_by_hand_is_edited(tmp_path, entries):
-    store.put(tmp_path, entries)
+    writer.put(tmp_path, entries)
     assert not any(entry.edited for entry in log.read(tmp_path).entries)
     for name, value in itertools.product(("seconds", "default_seconds"), (1e-4, 2e-3)):
         line = json.dumps({**entries[0].session, name: value})
@@ -149,7 +149,7 @@ def test_line_that_was_changed_by_hand_is_edited(tmp_path, entries):
 def test_record_holds_what_its_line_says(tmp_path):
     said = {"default_seconds": 9e-3, "trials": 7, "failed": 2, "busy_cores": 0.25, "spread": 0.125}
     said |= {"cond": "a mask", "sizes": "n=1:9"}
-    store.put(tmp_path / "x86-64-v4", [make(flat(8), 1e-3, **said)])
+    writer.put(tmp_path / "x86-64-v4", [make(flat(8), 1e-3, **said)])
     (record,) = log.read(tmp_path / "x86-64-v4").entries
     assert {name: getattr(record, name) for name in said} == said
     assert (record.name, record.workload) == ("x86-64-v4/w4_8cte", flat(8))

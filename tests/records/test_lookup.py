@@ -12,7 +12,7 @@ from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
-from te_select.records import folders, log, store
+from te_select.records import folders, log, writer
 from te_select.records.lookup import find
 from te_select.records.origin import NONE_NEAR, NOT_ASKED
 from te_select.records.sizes import representative
@@ -188,7 +188,7 @@ def test_damaged_line_is_warned_of_and_the_rest_is_used(tmp_path):
 def test_records_of_another_tvm_are_refused(tmp_path):
     add(tmp_path, flat(20_000))
     (entry,) = log.read(tmp_path / V4.name).entries
-    store.put(tmp_path / V4.name, [of_another_tvm(entry)])
+    writer.put(tmp_path / V4.name, [of_another_tvm(entry)])
     no_record_serves(tmp_path, r"records are left out .*of TVM 0\.1")
 
 

@@ -17,7 +17,7 @@ from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
 from te_select.runtime.call.cpu.decisions import Decisions
-from te_select.schedules.cpu.flags import FLAGS
+from te_select.schedules.cpu.span import FLAGS
 from tests.support.runtime_standin import manifest
 
 PROBE = Path(__file__).parent / "c" / "cpu_probe.c"

@@ -7,7 +7,7 @@ import tvm
 from te_select.backends import schedule_of
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
-from te_select.records import folders, log, store
+from te_select.records import folders, log, writer
 from te_select.records.folders import SESSIONS
 from te_select.schedules.cpu import schedule as cpu
 
@@ -37,7 +37,7 @@ def add(
     """Record a config of which these knobs differ from the default, and return it."""
     default = schedule_of(target.kind).default_config(access_pattern(workload), target.tvm)
     config = dataclasses.replace(default, **knobs)
-    store.put(
+    writer.put(
         logs / folders.of_target(target.records), [record(workload, target, config, **said or {})]
     )
     return config

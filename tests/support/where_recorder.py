@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from te_select.operator.stages import SOURCES
-from te_select.schedules.cpu.flags import FLAGS
+from te_select.schedules.cpu.span import FLAGS
 from tests.support import c_half
 
 HALF = (

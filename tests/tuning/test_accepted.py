@@ -72,7 +72,7 @@ def test_what_is_trusted_more_replaces_what_is_trusted_less():
 def test_kernels_of_where_go_by_accepted_records(tmp_path):
     """Their key has what their build would take."""
     place = tmp_path / TARGET
-    te_select.records.store.put(place, [make(SMALL, accepted=SAID)])
+    te_select.records.writer.put(place, [make(SMALL, accepted=SAID)])
     assert len(folders.contents([tmp_path], without=doubt.is_line_unsure)) > 1
 
 

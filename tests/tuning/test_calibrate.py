@@ -2,7 +2,7 @@
 
 import pytest
 
-from te_select.backends.cpu.compiled_profile import of_this_machine
+from te_select.backends.cpu.environment import profile_here
 from te_select.runtime.call.cpu.profile import ADVICE, DECISIONS, NEVER, Profile
 from te_select.tuning import calibrate as module
 from te_select.tuning.calibrate import SECOND, Measured, keep, measure
@@ -77,15 +77,15 @@ def home(monkeypatch, tmp_path):
 def test_measured_decisions_are_such_as_a_library_takes(home, monkeypatch):
     monkeypatch.setenv("TE_SELECT_PROFILE", "stream_per_thread=4096,stream_per_l3=0")
     steps = []
-    found = measure(of_this_machine(), lambda *step: steps.append(step), 2)
-    assert of_this_machine().origin == "TE_SELECT_PROFILE"  # as it was before
+    found = measure(profile_here(), lambda *step: steps.append(step), 2)
+    assert profile_here().origin == "TE_SELECT_PROFILE"  # as it was before
     monkeypatch.delenv("TE_SELECT_PROFILE")
     assert steps == [(k, module.STEPS) for k in range(module.STEPS + 1)]
     assert set(found.decisions) == set(DECISIONS)
     assert all(each.ratio > 0 for each in found.comparisons)
     assert {each.threads for each in found.comparisons} == {0, 1, 2}
-    keep(found, of_this_machine(), 0.1)
-    taken = of_this_machine()
+    keep(found, profile_here(), 0.1)
+    taken = profile_here()
     assert (taken.origin, taken.problem, taken.advice) == ("measured by the user", "", {})
     assert taken.decisions == found.decisions
 
@@ -239,7 +239,7 @@ def test_profile_is_measured_if_it_is_only_reasoned(
 ):
     path = str(tmp_path / file) if file else ""
     current = Profile({}, origin, {}, path, "", False, {})
-    monkeypatch.setattr(module, "of_this_machine", lambda: current)
+    monkeypatch.setattr(module, "profile_here", lambda: current)
     monkeypatch.setattr(module, "busy_cores", lambda: busy)
     monkeypatch.setattr(module, "measure", lambda _: Measured(dict.fromkeys(DECISIONS, 1), ()))
     line = module.measure_if_reasoned()

@@ -1,5 +1,6 @@
-"""What ``te-select env`` says of this machine's CPU, its caches, and the C compiler."""
+"""What ``te-select env`` says of this machine's CPU, its caches and profile, and the C compiler."""
 
+import ctypes
 import functools
 import os
 import platform
@@ -8,16 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from te_select.backends.cpu.compiled_profile import of_this_machine
+from te_select.backends.c_compiler import open_library
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line
 from te_select.errors import ToolchainError
 from te_select.errors.catching import caught
 from te_select.facts.levels import TRIPLES, machine_of
+from te_select.runtime import c
 from te_select.runtime.call.cpu import features
-from te_select.runtime.call.cpu.profile import problem_of_threads
+from te_select.runtime.call.cpu.profile import Profile, problem_of_threads
 
 _CPUS = Path("/sys/devices/system/cpu")
+_OF_A_PROFILE = ("cpu_model.c", "profile.c", "processors.c", "sysfs.c")
+_ROOM = 1 << 14  # bytes; more than a te_select_machine has
 
 
 def environment() -> dict[str, dict[str, Any]]:
@@ -28,6 +32,20 @@ def environment() -> dict[str, dict[str, Any]]:
         "profile": _profile(),
         "toolchains": {"c_compiler": _described(c_compiler), **_cross_compilers()},
     }
+
+
+def profile_here() -> Profile:
+    """The profile that a library finds here, with the user's file and ``TE_SELECT_PROFILE``.
+
+    Raises
+    ------
+    ToolchainError
+        If there is no C compiler, or it fails.
+    """
+    find = open_library([c.FOLDER / "cpu" / name for name in _OF_A_PROFILE]).te_select_find_machine
+    find.restype = ctypes.c_char_p
+    text: bytes = find(ctypes.create_string_buffer(_ROOM))
+    return Profile.parse(text.decode(errors="replace"))
 
 
 def _cpu() -> dict[str, Any]:
@@ -57,7 +75,7 @@ def _caches() -> dict[str, str]:
 def _profile() -> dict[str, Any]:
     """The profile that libraries find here, and what they decide by it."""
     try:
-        found = of_this_machine()
+        found = profile_here()
     except ToolchainError:
         return {"origin": None}
     described: dict[str, Any] = {"origin": found.origin, **found.machine, **found.decisions}

@@ -15,7 +15,7 @@ from te_select.operator.workload import Workload
 from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.schedules.cpu.config import BY_MACHINE, LONG_ROW_BYTES
-from te_select.schedules.cpu.flags import FLAGS
+from te_select.schedules.cpu.span import FLAGS
 
 
 def _sources(*patterns: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from tvm.target import Target
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.select_leaf import block_of, operands_of, refused, steps_of
 from te_select.operator.access import STAYS, AccessPattern, access_pattern
-from te_select.schedules.cpu.flags import FLAGS
+from te_select.schedules.cpu.span import FLAGS
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.statements import statements
 from te_select.schedules.leaf import ANNOTATION, leaves
@@ -58,7 +58,7 @@ def lower(
         Name of the C function to make:
         ``int32_t symbol(void* cond, void* then, void* else_, void* out, int64_t dim, ...,
         int64_t flags, int64_t task, int64_t tasks)``, with the flags of
-        `te_select.schedules.cpu.flags`. It does one of ``tasks`` shares of the work.
+        `te_select.schedules.cpu.span.FLAGS`. It does one of ``tasks`` shares of the work.
     dim_names
         The named dims, in the order of their parameters.
     pattern

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from te_select.compiler.family_library import build_family
 from te_select.errors import TargetError
-from te_select.selecting.kernels import key
+from te_select.selecting.kernels import library
 from te_select.operator import family
 from te_select.files import cache
 from te_select.runtime.artifact import stored
@@ -48,8 +48,8 @@ def build(
         raise TargetError(f"target is {target!r}; expected native, or a path to write to")
     kept = None
     if target == "native":
-        name = key.entry(key.WHOLE)  # before: a record may be added meanwhile
-        kept = cache.taken(name, lambda image: stored.from_bytes(image, key.WHOLE))
+        name = library.entry(library.WHOLE)  # before: a record may be added meanwhile
+        kept = cache.taken(name, lambda image: stored.from_bytes(image, library.WHOLE))
     if path is None and kept:
         return cache.folder() / name
     built = kept or build_family(family.part_names(), target, progress)

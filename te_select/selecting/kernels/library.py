@@ -23,7 +23,8 @@ from te_select.errors import ArtifactError, SelectError
 from te_select.process.imports import broken_torch_explained, not_installed
 from te_select.errors.catching import caught, suppress
 from te_select.errors.notices import warn
-from te_select.selecting.kernels import key
+from te_select.backends import build_key
+from te_select.records import doubt, folders
 from te_select.operator import family
 from te_select.files import cache, on_disk
 from te_select.runtime.artifact import embedded, stored
@@ -37,6 +38,7 @@ from te_select.runtime.call.image import call_for_int, load_bytes
 # what runs is as it was built (docs/packaging.md).
 PREBUILT = Path(__file__).parents[2] / "prebuilt" / "libte_select_where.so"
 SEAL = ".seal"
+WHOLE = "all"  # in the place of a part: all of them
 _MOST_BYTES = 64 << 20  # ten times as many as the library has
 _STACK = 8 << 20  # bytes, as the first thread has; importing TVM in 64 KB ends the process
 _lock = threading.RLock()
@@ -164,6 +166,16 @@ def reason(found: str) -> str:
     return "building is forbidden" if found == "no kernel" and _forbidden else found
 
 
+def entry(part: str) -> str:
+    """The file name of a part that is built here, for this CPU, by the records that there are."""
+    try:
+        given = folders.default_folders(folders.FAMILY)
+        records = folders.contents(given, without=doubt.is_line_unsure)
+    except caught(OSError, ArtifactError):  # a build says what is wrong with them
+        records = []
+    return cache.name_of(f"where_{part}", build_key.digest(*records))
+
+
 def whole_file() -> Path:
     """The file of a library with all parts, for programs that load it themselves.
 
@@ -177,7 +189,7 @@ def whole_file() -> Path:
     SelectError
         If it cannot be built, or cannot be kept in the cache.
     """
-    name = key.entry(key.WHOLE)
+    name = entry(WHOLE)
     parts = family.part_names()
     with _lock:
         if _from_entry(name, parts) is not None:
@@ -215,7 +227,7 @@ def _checked(image: bytes, place: str) -> tuple[Manifest, str]:
 
 
 def _from_cache(part: str) -> bytes | None:
-    names = (key.entry(key.WHOLE), key.entry(part))
+    names = (entry(WHOLE), entry(part))
     return next((image for name in names if (image := _from_entry(name, [part]))), None)
 
 
@@ -246,7 +258,7 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
 
 def _build(part: str) -> bytes:
     """Build a part, and put it into the cache."""
-    name = key.entry(part)  # before: a record may be added meanwhile
+    name = entry(part)  # before: a record may be added meanwhile
     try:
         image = _built(family.in_words(part), [part])
     except ModuleNotFoundError as error:
@@ -276,9 +288,9 @@ def _built(what: str, parts: list[str]) -> bytes:
 
 
 def _advice() -> dict[str, str]:
-    from te_select.backends.cpu.compiled_profile import of_this_machine  # noqa: PLC0415 - to build
+    from te_select.backends.cpu.environment import profile_here  # noqa: PLC0415 - to build
 
-    return of_this_machine().advice
+    return profile_here().advice
 
 
 @forks.no_fork_during()  # a child could wait for ever for a lock of these imports
@@ -288,11 +300,17 @@ def _build_here(parts: list[str]) -> bytes:
     return build_family(parts, "native").image
 
 
+def _holds(name: str, part: str) -> bool:
+    """Whether an entry of whatever digest holds a part."""
+    digest = name.removesuffix(".so").rpartition("-")[2]
+    return name in (cache.name_of(f"where_{each}", digest) for each in (part, WHOLE))
+
+
 def _newest(part: str, why: Exception) -> bytes:
     """Load the newest entry that holds a part and fits; ``why`` there is none to build."""
     for path in cache.entries():
         name = path.name
-        if key.holds(name, part) and (image := _from_entry(name, [part], damaged=False)):
+        if _holds(name, part) and (image := _from_entry(name, [part], damaged=False)):
             with suppress(ArtifactError):  # another te-select made it, for another extension
                 _load(image, *_checked(image, name))
                 return image

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from te_select.process import forks
-from te_select.schedules.cpu.flags import BACKWARDS, SKIP, STREAM
+from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM
 from te_select.schedules.cpu.span import Span
 from tests.support.tir_functions import SPAN_PARAMETERS, compiled, span_function
 

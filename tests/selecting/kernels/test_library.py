@@ -18,7 +18,7 @@ import pytest
 
 import te_select
 from te_select.errors import ArtifactError
-from te_select.selecting.kernels import building, key, library
+from te_select.selecting.kernels import building, library
 from te_select.operator.family import STAGES, held
 from te_select.operator.stages import stages
 from te_select.files import cache
@@ -61,7 +61,7 @@ def use(folder, before="", **environment):
 
 @pytest.fixture(scope="module")
 def entry(family):
-    return family / key.entry(key.WHOLE)
+    return family / library.entry(library.WHOLE)
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def put(folder, kernels):
 @pytest.fixture
 def wheel(tmp_path, family):
     """A library as in a wheel, and code that takes it and lets nothing be built."""
-    path = put(tmp_path / "wheel", family / key.entry(key.WHOLE))
+    path = put(tmp_path / "wheel", family / library.entry(library.WHOLE))
     before = """
         import pathlib
         from te_select.selecting.kernels import library

@@ -21,7 +21,7 @@ from te_select import Workload
 from te_select.backends import schedule_of
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
-from te_select.records import doubt, folders, log, manage, store
+from te_select.records import doubt, folders, log, manage, writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.files import atomic
 from te_select.tuning.space import Space
@@ -43,10 +43,10 @@ def files_in(folder):
 
 
 def test_records_keep_their_order_so_that_diffs_read_well(tmp_path, entries):
-    store.put(tmp_path, entries)
+    writer.put(tmp_path, entries)
     assert list(log.read(tmp_path).entries) == entries
     before = (tmp_path / SESSIONS).read_text().splitlines()
-    store.put(tmp_path, [make(SMALL, 2e-3), make(FEW)])
+    writer.put(tmp_path, [make(SMALL, 2e-3), make(FEW)])
     after = (tmp_path / SESSIONS).read_text().splitlines()
     assert [after[0], after[2]] == [before[0], before[2]]
     assert keys(tmp_path) == [*(entry.key for entry in entries), make(FEW).key]
@@ -54,12 +54,12 @@ def test_records_keep_their_order_so_that_diffs_read_well(tmp_path, entries):
 
 
 def test_metaschedule_has_no_unsure_record(tmp_path):
-    store.put(tmp_path, [make(SMALL, unsure="busy")])
+    writer.put(tmp_path, [make(SMALL, unsure="busy")])
     assert not (tmp_path / RECORDS).read_bytes()
 
 
 def test_another_broadcast_of_a_kernel_replaces_its_record(tmp_path):
-    store.put(tmp_path, [make(SMALL), make(Workload((4, 256), (4, 256), (4, 256)))])
+    writer.put(tmp_path, [make(SMALL), make(Workload((4, 256), (4, 256), (4, 256)))])
     assert keys(tmp_path) == ["w4_1024cte"]
 
 
@@ -71,7 +71,7 @@ class Died(BaseException):
 @pytest.mark.parametrize("what", ["a new record", "another time", "one less"])
 def test_cut_write_leaves_the_old_records_or_the_new(tmp_path, flats, monkeypatch, written, what):
     """After each of its files."""
-    store.put(tmp_path, flats)
+    writer.put(tmp_path, flats)
     left = list(WRITTEN[:written])
 
     def replace(path, data):
@@ -82,13 +82,13 @@ def test_cut_write_leaves_the_old_records_or_the_new(tmp_path, flats, monkeypatc
 
     def write():
         if what == "one less":
-            store.drop(tmp_path, flats[:1])
+            writer.drop(tmp_path, flats[:1])
         else:
-            store.put(tmp_path, [make(FEW) if what == "a new record" else make(flat(101), 2e-3)])
+            writer.put(tmp_path, [make(FEW) if what == "a new record" else make(flat(101), 2e-3)])
 
     before = list(log.read(tmp_path).entries)
     with monkeypatch.context() as patched:
-        patched.setattr(store, "atomic", SimpleNamespace(replace=replace))
+        patched.setattr(writer, "atomic", SimpleNamespace(replace=replace))
         if written < len(WRITTEN):
             with pytest.raises(Died):
                 write()
@@ -103,22 +103,22 @@ def test_cut_write_leaves_the_old_records_or_the_new(tmp_path, flats, monkeypatc
     assert list(log.read(tmp_path).entries) != before
 
 
-@pytest.mark.parametrize("write", [store.put, store.drop])
+@pytest.mark.parametrize("write", [writer.put, writer.drop])
 def test_lock_is_held_from_reading_to_writing(tmp_path, flats, monkeypatch, write):
-    store.put(tmp_path, flats)
+    writer.put(tmp_path, flats)
     tried = []
 
     def watched(function):
         def call(*arguments):
             with pytest.raises(Timeout), ThreadPoolExecutor(1) as other:
-                other.submit(FileLock(tmp_path / store.LOCK).acquire, timeout=0).result()
+                other.submit(FileLock(tmp_path / writer.LOCK).acquire, timeout=0).result()
             tried.append(function)
             return function(*arguments)
 
         return call
 
     monkeypatch.setattr(log, "read", watched(log.read))
-    monkeypatch.setattr(store.atomic, "replace", watched(store.atomic.replace))
+    monkeypatch.setattr(writer.atomic, "replace", watched(writer.atomic.replace))
     write(tmp_path, flats[:1])
     assert len(tried) == 1 + len(WRITTEN)  # one reading, and the files
 
@@ -128,15 +128,15 @@ def test_prune_and_import_keep_what_was_recorded_meanwhile(tmp_path, flats, monk
 
     def looking(_entry):
         monkeypatch.undo()
-        store.put(folder, [make(FEW, 1e-3)])
+        writer.put(folder, [make(FEW, 1e-3)])
 
-    store.put(folder, flats)
+    writer.put(folder, flats)
     edit(folder, lambda lines: lines.append("torn"))
     monkeypatch.setattr(doubt, "misfit", looking)
     manage.prune(tmp_path / "mine")
     assert keys(folder) == [*(entry.key for entry in flats), "w4"]
-    store.drop(folder, log.read(folder).entries)
-    store.put(tmp_path / "theirs" / V4.name, [make(FEW, 2e-3)])
+    writer.drop(folder, log.read(folder).entries)
+    writer.put(tmp_path / "theirs" / V4.name, [make(FEW, 2e-3)])
     monkeypatch.setattr(doubt, "misfit", looking)
     merged = manage.merge(tmp_path / "theirs", tmp_path / "mine")
     assert (merged.taken, merged.kept) == ([], [f"{V4.name}/w4"])
@@ -144,20 +144,20 @@ def test_prune_and_import_keep_what_was_recorded_meanwhile(tmp_path, flats, monk
 
 
 def test_damaged_line_stays_until_it_is_pruned(tmp_path, entries):
-    store.put(tmp_path, entries)
+    writer.put(tmp_path, entries)
     edit(tmp_path, lambda lines: lines.__setitem__(1, lines[1][:70]))
     for _ in range(3):
-        store.put(tmp_path, [make(FEW)])
+        writer.put(tmp_path, [make(FEW)])
         assert keys(tmp_path) == [entries[0].key, entries[2].key, make(FEW).key]
         (damage,) = log.read(tmp_path).damaged
         assert (damage.line, len(damage.text)) == (4, 70)
     ms.database.JSONDatabase(work_dir=str(tmp_path))
-    store.drop(tmp_path, [])
+    writer.drop(tmp_path, [])
     assert log.read(tmp_path).damaged == ()
 
 
 def test_disk_that_fails_leaves_the_old_records(tmp_path, flats, monkeypatch):
-    store.put(tmp_path, flats)
+    writer.put(tmp_path, flats)
     before = files_in(tmp_path)
 
     def failing(handle):
@@ -165,39 +165,39 @@ def test_disk_that_fails_leaves_the_old_records(tmp_path, flats, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", failing)
     with pytest.raises(te_select.TuningError, match="cannot be written: Input/output error"):
-        store.put(tmp_path, [make(flat(103))])
+        writer.put(tmp_path, [make(flat(103))])
     assert files_in(tmp_path) == before
     monkeypatch.undo()
-    store.put(tmp_path, [make(flat(103))])
+    writer.put(tmp_path, [make(flat(103))])
     assert keys(tmp_path) == [*(entry.key for entry in flats), "w4_103cte"]
 
 
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        *itertools.product(["pipe", "folder"], [store.LOCK, SESSIONS]),
+        *itertools.product(["pipe", "folder"], [writer.LOCK, SESSIONS]),
         *itertools.product(["folder"], [WORKLOADS, RECORDS]),
     ],
 )
 def test_what_is_no_file_is_refused_without_a_wait(tmp_path, flats, name, kind):
     folder = tmp_path / "t"
-    store.put(folder, flats)
+    writer.put(folder, flats)
     (folder / name).unlink(missing_ok=True)
     (os.mkfifo if kind == "pipe" else os.mkdir)(folder / name)
-    if (name, kind) == (store.LOCK, "pipe"):  # a pipe can be locked, but new filelocks refuse it
+    if (name, kind) == (writer.LOCK, "pipe"):  # a pipe can be locked, but new filelocks refuse it
         try:
-            store.put(folder, [])
+            writer.put(folder, [])
         except te_select.TuningError as error:
             assert "cannot be written" in str(error)
         return
     with pytest.raises(te_select.TuningError, match=r"not a regular file|cannot be written"):
-        store.put(folder, [])
+        writer.put(folder, [])
 
 
 @pytest.mark.parametrize("wrong", ["a\0b", "x" * 300])
 def test_folder_whose_name_is_none_is_refused(tmp_path, wrong):
     with pytest.raises(te_select.TuningError, match="cannot be written"):
-        store.put(tmp_path / wrong, [])
+        writer.put(tmp_path / wrong, [])
 
 
 @needs_users
@@ -205,22 +205,22 @@ def test_folder_that_may_not_be_written_is_read_all_the_same(flats):
     """Even by root, who is another user meanwhile."""
     mine = os.geteuid()
     with tempfile.TemporaryDirectory() as name:
-        store.put(Path(name), flats)
+        writer.put(Path(name), flats)
         Path(name).chmod(0o555)
         os.seteuid(mine or OTHER_USER)
         try:
             assert len(keys(Path(name))) == 3
             with pytest.raises(te_select.TuningError, match="cannot be written: Permission denied"):
-                store.put(Path(name), [])
+                writer.put(Path(name), [])
         finally:
             os.seteuid(mine)
             Path(name).chmod(0o755)
 
 
 def test_drop_of_nothing_writes_no_file(tmp_path, flats):
-    store.put(tmp_path, flats)
+    writer.put(tmp_path, flats)
     files = {path: path.stat().st_ino for path in tmp_path.iterdir()}
-    store.drop(tmp_path, [make(FEW)])
+    writer.drop(tmp_path, [make(FEW)])
     assert {path: path.stat().st_ino for path in tmp_path.iterdir()} == files
     assert folders.of_targets(tmp_path.parent)
 
@@ -232,7 +232,7 @@ def test_record_rebuilds_exactly_the_function_that_was_measured(workload, target
     configs = Space(workload, target).configs
     for number, config in enumerate(random.Random(0).sample(configs, min(6, len(configs)))):
         entry = record(workload, target, config)
-        store.put(tmp_path / str(number), [entry])
+        writer.put(tmp_path / str(number), [entry])
         database = ms.database.JSONDatabase(work_dir=str(tmp_path / str(number)))
         (loaded,) = database.get_all_tuning_records()
         sch = s_tir.Schedule(loaded.workload.mod)
@@ -245,7 +245,7 @@ def test_record_rebuilds_exactly_the_function_that_was_measured(workload, target
 
 
 def test_records_that_this_tvm_cannot_take_are_not_in_its_files(tmp_path, entries):
-    store.put(tmp_path, [entries[0], of_another_tvm(entries[1])])
+    writer.put(tmp_path, [entries[0], of_another_tvm(entries[1])])
     database = ms.database.JSONDatabase(work_dir=str(tmp_path))
     assert len(database.get_all_tuning_records()) == 1
     assert len(log.read(tmp_path).entries) == 2
