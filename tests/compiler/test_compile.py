@@ -221,7 +221,7 @@ def test_what_builds_is_in_the_key(monkeypatch, tmp_path):
         found.append(fresh())
     sources = build_key._sources()
     names = {path.name for path in sources}
-    assert {"compile.py", "pool.c", "where.h", "lookup.py", "building.py", "kinds.py"} <= names
+    assert {"compile.py", "pool.c", "where_abi.h", "lookup.py", "building.py", "kinds.py"} <= names
     assert any("schedules" in path.parts for path in sources)
     monkeypatch.setattr(build_key, "_sources", lambda: sources[1:])
     found.append(fresh())

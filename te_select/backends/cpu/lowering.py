@@ -191,7 +191,7 @@ def _shared(stmt: tirx.Stmt, task: ir.Var, tasks: ir.Var) -> tirx.Stmt:
 
 
 def _share(things: ir.Expr, part: ir.Expr, parts: ir.Var) -> ir.Expr:
-    """Where the share of a part begins, as ``te_select_share`` of ``pool.h``."""
+    """Where the share of a part begins, as ``te_select_share`` of ``task.h``."""
     rest = tirx.truncdiv(tirx.truncmod(things, parts) * part, parts)
     return tirx.truncdiv(things, parts) * part + rest
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plain.h"
+#include "status.h"
 
 static const char* const operand_names[TE_SELECT_OPERANDS] = {"cond", "then", "else_", "out"};
 
@@ -50,6 +50,24 @@ void* te_select_tvm_ffi(const char* name) {
   return found;
 }
 
+/* One in a program, whichever of its libraries and archives a function comes from: all have this
+ * name, and the linker takes the first. The size is part of the name. */
+extern _Thread_local char te_select_error_v1[MESSAGE_BYTES];
+__attribute__((weak, visibility("default"))) _Thread_local char te_select_error_v1[MESSAGE_BYTES];
+
+static _Thread_local te_select_status status;
+
+__attribute__((weak, visibility("default"))) const char* te_select_error(void) {
+  return te_select_error_v1;
+}
+
+__attribute__((cold)) static void keep_error(const char* kind, const char* text) {
+  status = strcmp(kind, "RuntimeError") ? TE_SELECT_INVALID_ARGUMENT : TE_SELECT_CANNOT_RUN;
+  snprintf(te_select_error_v1, MESSAGE_BYTES, "%s", text);
+}
+
+int te_select_status_of(int returned) { return returned ? (int)status : (int)TE_SELECT_OK; }
+
 /* The loader binds it with this library, unless tvm-ffi is loaded later. */
 #pragma weak TVMFFIErrorSetRaisedFromCStr
 
@@ -65,7 +83,7 @@ int te_select_fail(const te_select_request* r, int operand, const char* kind, co
   vsnprintf(text + used, sizeof(text) - used, format, args);
   va_end(args);
   if (r->mode == TE_SELECT_PLAIN) {
-    te_select_keep_error(kind, text);
+    keep_error(kind, text);
     return -1;
   }
   __typeof__(&TVMFFIErrorSetRaisedFromCStr) set_raised = TVMFFIErrorSetRaisedFromCStr;

@@ -97,5 +97,8 @@ static inline te_select_request te_select_taken(const te_select_kernel* kernel,
 int te_select_fail(const te_select_request* r, int operand, const char* kind, const char* format,
                    ...) __attribute__((format(printf, 4, 5), cold));
 
+/* What a plain function returns: 0 or a te_select_status for what the call returned. */
+int te_select_status_of(int returned);
+
 /* A function of tvm-ffi if the process has it; the library runs without it, too. */
 void* te_select_tvm_ffi(const char* name);

@@ -1,29 +1,6 @@
 /* The plain C functions: what lies between their arguments and the exported functions. */
 #include "plain.h"
 
-#include <stdio.h>
-#include <string.h>
-
-enum { MESSAGE_BYTES = 1024 };
-
-/* One in a program, whichever of its libraries and archives a function comes from: all have this
- * name, and the linker takes the first. The size is part of the name. */
-extern _Thread_local char te_select_error_v1[MESSAGE_BYTES];
-__attribute__((weak, visibility("default"))) _Thread_local char te_select_error_v1[MESSAGE_BYTES];
-
-static _Thread_local te_select_status status;
-
-__attribute__((weak, visibility("default"))) const char* te_select_error(void) {
-  return te_select_error_v1;
-}
-
-void te_select_keep_error(const char* kind, const char* text) {
-  status = strcmp(kind, "RuntimeError") ? TE_SELECT_INVALID_ARGUMENT : TE_SELECT_CANNOT_RUN;
-  snprintf(te_select_error_v1, MESSAGE_BYTES, "%s", text);
-}
-
-int te_select_status_of(int returned) { return returned ? (int)status : (int)TE_SELECT_OK; }
-
 static const int64_t* extents(const te_select_shape* shape, const int64_t* sizes, int64_t* dims) {
   for (int32_t i = 0; i < shape->ndim; ++i) {
     dims[i] = shape->dims[i] < 0 ? sizes[-(shape->dims[i] + 1)] : shape->dims[i];

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "host.h"
-#include "status.h"
 
 typedef struct {
   TVMFFIAny args[TE_SELECT_OPERANDS]; /* as the exported functions take them */
@@ -15,9 +14,3 @@ typedef struct {
 int te_select_make_arguments(const te_select_kernel* kernel, void* const* data,
                              const DLDevice* devices, const int64_t* sizes,
                              te_select_arguments* taken);
-
-/* What a plain function returns: 0 or a te_select_status for what the call returned. */
-int te_select_status_of(int returned);
-
-/* Keeps the message and the kind of an error of a plain function; for te_select_fail. */
-void te_select_keep_error(const char* kind, const char* text);

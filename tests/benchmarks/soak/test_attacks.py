@@ -147,7 +147,8 @@ def test_sanitized_finds_planted_faults(found, tmp_path, old, new, report):
 
 
 def test_threads_find_a_data_race(found, tmp_path):
-    atomic, plain = "atomic_load_explicit(&p->tasks, memory_order_relaxed)", "*(int32_t*)&p->tasks"
+    atomic = "atomic_load_explicit(&p->threads, memory_order_relaxed)"
+    plain = "*(int32_t*)&p->threads"
     threads.attack(1, found, calls=20_000, sources=edited("pool.c", atomic, plain, tmp_path))
     assert "ThreadSanitizer: data race" in found.failures[0]
 

@@ -45,17 +45,11 @@ static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* 
 #define sched_getscheduler(id) policy_of[(id) + this_one]
 #include "pool_cores.c"
 
-/* Of pool.c. */
-static int32_t woken_below, asked;
-int te_select_wake_helpers(te_select_pool* p, int32_t end) {
-  woken_below = end;
-  asked += p->asked != 0;
-  return 0;
-}
+static int32_t asked;
 
 enum { CORES = 8 };
 
-static te_select_pool p = {.helpers = 3, .ids = {0, 1, 2, 3}};
+static te_select_pool p = {.helpers = 3, .ids = {0, 1, 2, 3}, .sleeps = {0, 1, 1, 1}};
 
 /* Nanoseconds for which calls run alone after this one. */
 int64_t teach(int awake, uint32_t done, int64_t waited) {
@@ -71,7 +65,12 @@ int left_beside(uint64_t turned_away, int wanted) {
 }
 int left(int wanted) { return te_select_leave_cores(&p, wanted, CORES); }
 
-int are_free(void) { return te_select_cores_are_free(&p); }
+int are_free(void) {
+  int64_t before = p.asked;
+  int found = te_select_cores_are_free(&p);
+  asked += p.asked && p.asked != before;
+  return found;
+}
 static int32_t gives_way[9];
 void answer(int helper) {
   this_one = helper;
@@ -81,7 +80,7 @@ void take_part(int helper) {
   this_one = helper;
   te_select_stop_giving_way(&gives_way[helper]);
 }
-int all_were_woken(void) { return woken_below == p.helpers + 1; }
+int all_were_woken(void) { return !p.sleeps[1] && (int32_t)p.to_wake.ticket == p.helpers + 1; }
 void let_pass(int64_t ns) { clock_ns += ns; }
 int times_asked(void) { return asked; }
 int times_told(void) { return (int)p.generation; }
@@ -115,14 +114,14 @@ void begin(int helper, int id) {
 /* The caller notes its CPUs, and a thread on CPU `by` wakes a helper. */
 void wake_apart(int on, int allowed, int by, int helper) {
   place_caller(on, allowed);
-  te_select_note_cpus(&p);
+  note_cpus(&p);
   caller_on = by;
-  te_select_keep_apart(&p, helper);
+  keep_apart(&p, helper);
 }
 /* The caller has another CPU than the first 64, too. */
 int notes_large_machine(void) {
   place_caller(0, 3);
   CPU_SET(64, &caller);
-  te_select_note_cpus(&p);
+  note_cpus(&p);
   return p.apart != 0;
 }

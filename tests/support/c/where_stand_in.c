@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <stdint.h>
 
-#include "where.h"
+#include "where_abi.h"
 
 typedef struct {
   int32_t width, has_lock;

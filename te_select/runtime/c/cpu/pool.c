@@ -55,48 +55,12 @@ static void sleep_on(void* word, uint32_t value) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-uint32_t te_select_do_tasks(te_select_pool* p, int32_t own, int32_t threads, int64_t start) {
-  uint32_t done = do_tasks_of(p, &p->ranges[own], own > 0);
-  int64_t patience = done ? TE_SELECT_PATIENCE * (te_select_now_ns() - start) / done : 0;
-  for (int32_t i = 1; i < threads; ++i) {
-    int32_t other = (own + i) % threads;
-    /* This may already be a later job. Then `begin` is wrong, which only makes this thread wait. */
-    int32_t tasks = atomic_load_explicit(&p->tasks, memory_order_relaxed);
-    if (is_left(&p->ranges[other], begin_of(other, tasks, threads), patience)) {
-      done += do_tasks_of(p, &p->ranges[other], own > 0);
-    }
-  }
-  return done;
-}
-
 /* ---- helpers ---------------------------------------------------------------------------------- */
 
 typedef struct {
   te_select_pool* pool;
   int32_t number; /* from 1 */
 } helper;
-
-/* Wakes so many helpers of those that are left. */
-static void wake_some(te_select_pool* p, int32_t count) {
-  for (int32_t number; count > 0 && (number = take_task(&p->to_wake)) > 0;) {
-    if (!atomic_load(&p->sleeps[number])) continue;
-    te_select_keep_apart(p, number);
-    if (!atomic_exchange(&p->sleeps[number], 0)) continue;
-    te_select_wake(&p->sleeps[number], 1);
-    --count;
-  }
-}
-
-int te_select_wake_helpers(te_select_pool* p, int32_t end) {
-  int32_t first = 1;
-  while (first < end && !atomic_load(&p->sleeps[first])) ++first;
-  if (first >= end) return 1;
-  te_select_note_cpus(p);
-  /* After the generation was raised: a helper that has not seen it sleeps. */
-  atomic_store(&p->to_wake.ticket, (uint64_t)(uint32_t)first << 32 | (uint32_t)end);
-  wake_some(p, 1);
-  return 0;
-}
 
 /* Sleeps until there is another job than the last. */
 static void wait_for_job(te_select_pool* p, int32_t number, uint32_t last) {
@@ -134,7 +98,7 @@ static void* run_helper(void* argument) {
       continue;
     }
     seen = generation;
-    wake_some(p, WAKES_EACH);
+    te_select_wake_some(p, WAKES_EACH);
     if (p->search == TE_SELECT_SEARCH_WANTED) te_select_look_for_runtimes(p);
     int32_t threads = atomic_load_explicit(&p->threads, memory_order_relaxed);
     spins = threads ? HELPER_SPINS : 0; /* if helpers were only asked, no job follows soon */

@@ -1,11 +1,9 @@
 /* Threads that help with large calls. A process has one pool, however many libraries it loads. */
 #pragma once
 
-#include <stdint.h>
+#include "task.h"
 
 enum { TE_SELECT_MOST_THREADS = 256 }; /* of one call; more would only hinder each other */
-
-typedef int (*te_select_task)(int32_t task, int32_t tasks, void* data);
 
 /* Who does a call. */
 typedef struct {
@@ -28,19 +26,6 @@ int te_select_parallel(te_select_task task, void* data, int32_t tasks, te_select
  * model has none. Only in object files for TVM it does more than that. */
 int te_select_parallel_in_model(te_select_task task, void* data, int32_t tasks, int32_t threads)
     __attribute__((visibility("hidden")));
-
-/* Orders this thread's stores past the cache before its later stores. */
-static inline void te_select_fence(void) {
-#ifdef __SSE__
-  __builtin_ia32_sfence();
-#endif
-}
-
-/* Where a part begins. Splits `things` evenly over `parts`; any run of consecutive parts gets an even
- * share, too. */
-static inline int64_t te_select_share(int64_t things, int64_t part, int64_t parts) {
-  return things / parts * part + things % parts * part / parts;
-}
 
 /* From now on calls run on one thread, because a forked child has no other. */
 void te_select_run_serially(void);

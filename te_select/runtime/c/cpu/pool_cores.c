@@ -15,6 +15,8 @@
 #include <sched.h>
 #include <string.h>
 
+#include "pool_tasks.h"
+
 enum {
   STALL_NS = 200000,  /* a task takes less than 10 us; after this the system has stopped a thread */
   STARVED_CALLS = 4,  /* in a row, in which helpers that were awake did little: calls run alone */
@@ -30,7 +32,7 @@ enum {
 /* On a virtual machine a CPU that sleeps looks taken, and the system wakes helpers on the waking
  * thread's CPU, where they stop it: 60 calls on 2^18 elements after a pause took twice as long (Zen 5).
  * They may run on all other CPUs of the caller. A machine of more than 64 CPUs has room for them. */
-void te_select_note_cpus(te_select_pool* p) {
+static void note_cpus(te_select_pool* p) {
   cpu_set_t all;
   uint64_t first;
   int cpu = sched_getcpu();
@@ -40,7 +42,8 @@ void te_select_note_cpus(te_select_pool* p) {
   p->apart = is_small ? first & ~(UINT64_C(1) << cpu) : 0;
 }
 
-void te_select_keep_apart(te_select_pool* p, int32_t number) {
+/* Gives a helper these CPUs but the one of the thread that is about to wake it. */
+static void keep_apart(te_select_pool* p, int32_t number) {
   uint64_t cpus = p->apart;
   int cpu = cpus ? sched_getcpu() : -1;
   uint64_t others = cpu >= 0 && cpu < 64 ? cpus & ~(UINT64_C(1) << cpu) : cpus;
@@ -51,6 +54,27 @@ void te_select_keep_apart(te_select_pool* p, int32_t number) {
   CPU_ZERO(&set);
   memcpy(&set, &cpus, sizeof(cpus));
   p->kept[number] = sched_setaffinity(id, sizeof(set), &set) ? 0 : cpus;
+}
+
+void te_select_wake_some(te_select_pool* p, int32_t count) {
+  for (int32_t number; count > 0 && (number = take_task(&p->to_wake)) > 0;) {
+    if (!atomic_load(&p->sleeps[number])) continue;
+    keep_apart(p, number);
+    if (!atomic_exchange(&p->sleeps[number], 0)) continue;
+    te_select_wake(&p->sleeps[number], 1);
+    --count;
+  }
+}
+
+int te_select_wake_helpers(te_select_pool* p, int32_t end) {
+  int32_t first = 1;
+  while (first < end && !atomic_load(&p->sleeps[first])) ++first;
+  if (first >= end) return 1;
+  note_cpus(p);
+  /* After the generation was raised: a helper that has not seen it sleeps. */
+  atomic_store(&p->to_wake.ticket, (uint64_t)(uint32_t)first << 32 | (uint32_t)end);
+  te_select_wake_some(p, 1);
+  return 0;
 }
 
 /* Whether the system has done it for this thread. */

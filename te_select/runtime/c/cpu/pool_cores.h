@@ -3,11 +3,11 @@
 
 #include "pool_state.h"
 
-/* Notes on which CPUs helpers may run: those of the caller but the one where it runs. */
-void te_select_note_cpus(te_select_pool* p);
+/* Has the helpers below `end` woken, which do the most of it themselves. Returns whether none slept. */
+int te_select_wake_helpers(te_select_pool* p, int32_t end);
 
-/* Gives a helper these CPUs but the one of the thread that is about to wake it. */
-void te_select_keep_apart(te_select_pool* p, int32_t number);
+/* Wakes so many helpers of those that are left. */
+void te_select_wake_some(te_select_pool* p, int32_t count);
 
 /* Decides after a call whether the next ones run alone. `awake`: no helper had to be woken. `done`,
  * `fair`: how many tasks helpers did, and how many their share is. `waited`: how long the caller
@@ -35,7 +35,3 @@ void te_select_answer(te_select_pool* p, int32_t* gives_way);
 
 /* A helper that has given way does so no longer. */
 void te_select_stop_giving_way(int32_t* gives_way);
-
-/* Has the helpers below `end` woken, which do the most of it themselves; of pool.c. Returns whether
- * none slept. */
-int te_select_wake_helpers(te_select_pool* p, int32_t end);

@@ -61,3 +61,18 @@ static inline int is_left(te_select_range* r, int32_t begin, int64_t patience) {
 static inline int32_t begin_of(int32_t owner, int32_t tasks, int32_t threads) {
   return (int32_t)te_select_share(tasks, owner, threads);
 }
+
+/* Does tasks of the `own` range and then of the others until none is left; returns how many. */
+static inline uint32_t te_select_do_tasks(te_select_pool* p, int32_t own, int32_t threads, int64_t start) {
+  uint32_t done = do_tasks_of(p, &p->ranges[own], own > 0);
+  int64_t patience = done ? TE_SELECT_PATIENCE * (te_select_now_ns() - start) / done : 0;
+  for (int32_t i = 1; i < threads; ++i) {
+    int32_t other = (own + i) % threads;
+    /* This may already be a later job. Then `begin` is wrong, which only makes this thread wait. */
+    int32_t tasks = atomic_load_explicit(&p->tasks, memory_order_relaxed);
+    if (is_left(&p->ranges[other], begin_of(other, tasks, threads), patience)) {
+      done += do_tasks_of(p, &p->ranges[other], own > 0);
+    }
+  }
+  return done;
+}

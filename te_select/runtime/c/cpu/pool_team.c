@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 
 #include "pool_cores.h"
+#include "pool_tasks.h"
 
 enum {
   LATE_NS = 200000,         /* a team that comes so late shares its cores with other programs */

@@ -21,7 +21,3 @@ void te_select_look_for_runtimes(te_select_pool* p);
 
 /* The library or the program that an address is in; NULL with musl, which unloads none. */
 struct link_map* te_select_library_of(void* address);
-
-/* Does tasks of the `own` range and then of the others until none is left; returns how many. Of
- * pool.c. */
-uint32_t te_select_do_tasks(te_select_pool* p, int32_t own, int32_t threads, int64_t start);

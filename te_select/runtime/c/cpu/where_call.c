@@ -1,7 +1,7 @@
 /* What is asked of a call before it is made: how operands broadcast, and whether they overlap. */
 #include <stdlib.h>
 
-#include "where.h"
+#include "where_abi.h"
 
 /* Sets the strides for the axes of a call of something with items of so many bytes. It is always
  * inline, because a call of it takes a third of its time. */

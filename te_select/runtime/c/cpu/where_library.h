@@ -2,7 +2,7 @@
 #pragma once
 
 #include "host_cpu.h"
-#include "where.h"
+#include "where_abi.h"
 
 /* Puts the kernels and stages of one level into their places, the last run of a width last. The stub
  * defines it. */

@@ -3,7 +3,7 @@
 
 #include "cond_sampling.h"
 #include "pool.h"
-#include "where.h"
+#include "where_abi.h"
 
 /* Rows that have a kernel each, and rows that share vectors, as the schedules know them. */
 enum { TE_SELECT_LONG_ROW_BYTES = 1024, TE_SELECT_SHORT_ROW_BYTES = 128 };

@@ -1,4 +1,5 @@
-/* Stages: makes what kernels read of items of another kind, block by block or once for a call. */
+/* Makes what kernels read of operands that they cannot read as they lie: copies, and by stages what
+ * are items of another kind, block by block or once for a call. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,67 @@
 
 enum { GATHERED = 256 }; /* items that are gathered on the stack */
 enum { WORD = 8 };       /* bytes of a word of bits */
+
+/* ---- copies ------------------------------------------------------------------------------------- */
+
+typedef struct { uint64_t halves[2]; } sixteen;
+
+/* An element took 0.55 ns and not 0.29 where a loop of one element lay across two lines of code; four
+ * take 0.26 each wherever they lie (Zen 4). */
+#if defined(__clang__)
+#define FOUR_AT_ONCE _Pragma("clang loop unroll_count(4)")
+#else
+#define FOUR_AT_ONCE _Pragma("GCC unroll 4")
+#endif
+
+#define COPY(type)                                         \
+  for (int64_t i = 0; i < m; ++i) {                        \
+    FOUR_AT_ONCE                                           \
+    for (int64_t j = 0; j < n; ++j) {                      \
+      type element;                                        \
+      memcpy(&element, from + j * from_col, sizeof(type)); \
+      memcpy(to + j * to_col, &element, sizeof(type));     \
+    }                                                      \
+    from += from_row, to += to_row;                        \
+  }                                                        \
+  break
+
+static void copy_items(char* to, int64_t to_row, int64_t to_col, const char* from, int64_t from_row,
+                       int64_t from_col, int64_t m, int64_t n, int64_t item) {
+  switch (item) {
+    case 1:
+      COPY(uint8_t);
+    case 2:
+      COPY(uint16_t);
+    case 4:
+      COPY(uint32_t);
+    case 8:
+      COPY(uint64_t);
+    default:
+      COPY(sixteen);
+  }
+}
+
+void te_select_copy(char* to, int64_t to_row, int64_t to_col, const char* from, int64_t from_row,
+                    int64_t from_col, int64_t m, int64_t n, int64_t item) {
+  if (to_col == item && from_col == item) {
+    for (int64_t i = 0; i < m; ++i) {
+      memcpy(to + i * to_row, from + i * from_row, (size_t)(n * item));
+    }
+    return;
+  }
+  /* The inner loop has the smaller steps in memory. For the buffer, which is in the cache, the
+   * order does not matter. */
+  int64_t down = llabs(to_row) + llabs(from_row);
+  int64_t along = llabs(to_col) + llabs(from_col);
+  if (m > 1 && down < along) {
+    copy_items(to, to_col, to_row, from, from_col, from_row, n, m, item);
+  } else {
+    copy_items(to, to_row, to_col, from, from_row, from_col, m, n, item);
+  }
+}
+
+/* ---- stages -------------------------------------------------------------------------------------- */
 
 static void gather_bits(const te_select_stage* stage, const char* from, int64_t stride, int64_t n,
                         char* to) {

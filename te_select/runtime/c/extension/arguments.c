@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "where.h"
+#include "where_abi.h"
 
 enum { FIRST_OF_USERS = 256, FIRST_OF_NEW_TYPES = 2048, LARGEST_ELEMENT = 16 };
 enum { EXACT_IN_HALF = 2048 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "numpy_api.h"
-#include "where.h"
+#include "where_abi.h"
 
 /* Elements from which on the interpreter's lock is given away, which costs 50 ns. */
 enum { TE_SELECT_KEEP_LOCK = 1 << 13 };
@@ -67,7 +67,7 @@ int te_select_has_own_rule(PyObject* value);
 /* Whether a number leaves the type of an array as it is. */
 int te_select_keeps_type(PyObject* number, int type);
 
-/* The kind of a type of numbers, as where.h numbers them; else TE_SELECT_AS_IS. */
+/* The kind of a type of numbers, as where_abi.h numbers them; else TE_SELECT_AS_IS. */
 int32_t te_select_kind_of(const PyArray_Descr* type);
 
 /* Makes an element of a number; false if it is of another kind, or out of range. */

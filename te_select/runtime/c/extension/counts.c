@@ -6,6 +6,15 @@ static const int64_t WORTH_LOADING = 1 << 22; /* elements that a kernel of rows 
 
 PyObject* te_select_sampler;
 
+/* Adds to a number that several threads may change, where no lock of Python's guards it. */
+static inline long long add(long long* to, long long n) {
+#ifdef Py_GIL_DISABLED
+  return __atomic_add_fetch(to, n, __ATOMIC_RELAXED);
+#else
+  return *to += n;
+#endif
+}
+
 int te_select_is_sampled(void) {
   /* The intervals are random, as programs have periods, and grow: a program may call but a few times. */
   static uint32_t state = 1;
@@ -42,16 +51,16 @@ void te_select_fetch_missing_kernel_by(PyObject* function) {
 }
 
 int te_select_count(int64_t outcome, int64_t elements) {
-  te_select_add(&calls, 1);
-  te_select_add(&all_elements, elements);
-  if (elements > TE_SELECT_LARGE) te_select_add(&large_calls, 1);
+  add(&calls, 1);
+  add(&all_elements, elements);
+  if (elements > TE_SELECT_LARGE) add(&large_calls, 1);
   int64_t number = outcome & (TE_SELECT_WHERE_MISSING_KERNEL - 1);
   if (number >= KERNELS) return 0;
   if (te_select_sampler) {
     last_kernel = number;
     last_elements += elements;
   }
-  long long now = te_select_add(&elements_of[number], elements);
+  long long now = add(&elements_of[number], elements);
   int is_missing = outcome != number;
   /* It is asked for once, by the call with which its elements become so many. */
   if (!is_missing || now < WORTH_LOADING || now - elements >= WORTH_LOADING) return 0;
@@ -62,7 +71,7 @@ int te_select_count(int64_t outcome, int64_t elements) {
 
 static long long left[TE_SELECT_REASONS];
 
-void te_select_count_left(te_select_verdict reason) { te_select_add(&left[reason], 1); }
+void te_select_count_left(te_select_verdict reason) { add(&left[reason], 1); }
 
 PyObject* te_select_counts(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
   PyObject* reasons = PyDict_New();

@@ -3,7 +3,7 @@
 
 #include "arguments.h"
 #include "numpy_api.h"
-#include "where.h"
+#include "where_abi.h"
 
 /* ---- callable.c: the type of `te_select.where` and others, which look like functions */
 
@@ -14,15 +14,6 @@ PyObject* te_select_make_callable(vectorcallfunc call, PyObject* traced);
 /* ---- counts.c: what the kernels of te_select.where have served in this process */
 
 enum { TE_SELECT_LARGE = 4096 }; /* elements; calls of more are counted as large */
-
-/* Adds to a number that several threads may change, where no lock of Python's guards it. */
-static inline long long te_select_add(long long* to, long long n) {
-#ifdef Py_GIL_DISABLED
-  return __atomic_add_fetch(to, n, __ATOMIC_RELAXED);
-#else
-  return *to += n;
-#endif
-}
 
 /* What one of some 64 calls goes to, which calls again; NULL if nothing is captured. */
 extern PyObject* te_select_sampler;

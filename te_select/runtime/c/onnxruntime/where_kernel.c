@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "where.h"
+#include "where_abi.h"
 #include "where_library.h"
 
 static _Atomic int64_t calls;

@@ -12,7 +12,7 @@ REFUSED = -1
 
 
 class View(ctypes.Structure):
-    """A te_select_view of ``where.h``."""
+    """A te_select_view of ``where_abi.h``."""
 
     _fields_ = (
         ("ndim", ctypes.c_int32),
@@ -33,7 +33,7 @@ def half(tmp_path_factory):
 
 
 class Sources(ctypes.Structure):
-    """A te_select_where_sources of ``where.h``."""
+    """A te_select_where_sources of ``where_abi.h``."""
 
     _fields_ = (
         ("kinds", ctypes.c_int32 * 3),
