@@ -200,7 +200,9 @@ class FleetMeasurer(Measurer):
 
 def _compile_probe(folder: Path) -> Path:
     library = folder / "probe.so"
-    options = ["-O2", "-pthread", *(f"-I{path}" for path in (c.FOLDER, *libinfo.include_paths()))]
+    cpu = c.FOLDER / "cpu"
+    included = (c.FOLDER, cpu, *libinfo.include_paths())
+    options = ["-O2", "-pthread", *(f"-I{path}" for path in included)]
     options += [f"-L{Path(libinfo.find_libtvm_ffi()).parent}", "-ltvm_ffi"]
-    compile_library([_PROBE], library, *options)
+    compile_library([_PROBE, cpu / "cpu_features.c"], library, *options)
     return library

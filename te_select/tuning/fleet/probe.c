@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cpu_features.h"
 #include "host.h"
 
 enum { MOST_FILES = 1 << 16, MOST_CPUS = 1 << 16 };
@@ -120,6 +121,14 @@ TE_SELECT_EXPORT(cpuinfo) {
   const TVMFFIByteArray read = {text, file ? fread(text, 1, sizeof(text), file) : 0};
   if (file) fclose(file);
   return TVMFFIStringFromByteArray(&read, result);
+}
+
+/* features(): those of the CPU, in one text. */
+TE_SELECT_EXPORT(features) {
+  char text[TE_SELECT_CPU_FEATURES_BYTES];
+  te_select_list_cpu_features(text);
+  const TVMFFIByteArray found = {text, strlen(text)};
+  return TVMFFIStringFromByteArray(&found, result);
 }
 
 /* CPU seconds of all programs on the CPUs that this process may use; -1 if the system has no count. */

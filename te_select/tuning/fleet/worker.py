@@ -39,7 +39,7 @@ class Worker(run_worker.Worker):
         self._numbers = itertools.count()
         self._session: Any = None
         self._probe: Any = None
-        self._cpu: dict[str, str] = {}
+        self._features: set[str] = set()
         self._shape: tuple[int, ...] = ()
         self._inputs: dict[str, Any] = {}
 
@@ -52,8 +52,9 @@ class Worker(run_worker.Worker):
             self._probe = self._session.load_module("probe.so")
             self._probe["watch_client"](port)
             self._probe["watch"](0)
-            self._cpu = features.parsed(str(self._probe["cpuinfo"]()))
-            return {"machine": self._cpu.get("model name", self._cpu.get("CPU part", ""))}
+            self._features = set(str(self._probe["features"]()).split())
+            cpu = features.parsed(str(self._probe["cpuinfo"]()))
+            return {"machine": cpu.get("model name", cpu.get("CPU part", ""))}
         except Exception as error:  # tvm's many kinds
             raise TuningError(f"{host}:{port} cannot be reached: {reason(error)}") from error
 
@@ -109,8 +110,7 @@ class Worker(run_worker.Worker):
     def _checked(self, path: Path) -> tuple[Any, Any]:
         """The timer of a library that computes the right bits, and what times with it."""
         manifest = stored.read(path).manifest
-        shown = features.flags(manifest.target["architecture"], self._cpu)
-        if missing := sorted(set(manifest.target["cpu_features"]) - shown):
+        if missing := sorted(set(manifest.target["cpu_features"]) - self._features):
             raise TuningError(
                 f"the server's CPU lacks {', '.join(missing)}, which target "
                 f"{manifest.target['name']} needs; expected the target of the servers' own CPU, or "

@@ -43,7 +43,7 @@ def worker(monkeypatch):
         "compare": lambda *_: made.at,
     }
     made._session = mock.MagicMock()
-    made._cpu = {"flags": "sse2 avx2 fma"}
+    made._features = {"sse2", "avx2", "fma"}
     made._inputs = mock.MagicMock()
     made._shape = (2, 3)
     stored = SimpleNamespace(
@@ -107,7 +107,7 @@ def test_first_wrong_byte_is_told_as_an_element(worker):
 
 
 def test_server_that_lacks_a_feature_gets_nothing(worker):
-    worker._cpu = {"flags": "sse2 fma"}
+    worker._features = {"sse2", "fma"}
     with pytest.raises(TuningError, match=r"lacks avx2, which target x needs"):
         worker._checked("lib.so")
     worker._session.upload.assert_not_called()

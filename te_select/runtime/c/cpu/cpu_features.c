@@ -33,6 +33,10 @@ static const struct {
     {0x80000001, 0, ECX, YMM, {[11] = "xop", [16] = "fma4"}},
 };
 
+enum { NAMES = 32 * sizeof(features) / sizeof(*features) };
+
+static const char* name_of(unsigned i) { return features[i / 32].names[i % 32]; }
+
 static uint32_t saved_state(void) {
   uint32_t a, b, c, d;
   if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 27 & 1)) return 0; /* no OSXSAVE */
@@ -41,12 +45,11 @@ static uint32_t saved_state(void) {
 }
 
 int te_select_cpu_has(const char* name) {
-  for (unsigned i = 0; i < 32 * sizeof(features) / sizeof(*features); ++i) {
+  for (unsigned i = 0; i < NAMES; ++i) {
     uint32_t found[4];
     uint32_t leaf = features[i / 32].leaf;
     uint32_t sub = features[i / 32].sub;
-    const char* here = features[i / 32].names[i % 32];
-    if (!here || strcmp(here, name)) continue;
+    if (!name_of(i) || strcmp(name_of(i), name)) continue;
     uint32_t state = features[i / 32].state;
     return (saved_state() & state) == state &&
            __get_cpuid_count(leaf, sub, &found[0], &found[EBX], &found[ECX], &found[EDX]) &&
@@ -73,9 +76,13 @@ static const struct {
     {"mops", SECOND, 43},
 };
 
+enum { NAMES = sizeof(features) / sizeof(*features) };
+
+static const char* name_of(unsigned i) { return features[i].name; }
+
 int te_select_cpu_has(const char* name) {
-  for (unsigned i = 0; i < sizeof(features) / sizeof(*features); ++i) {
-    if (!strcmp(features[i].name, name)) return getauxval(features[i].list) >> features[i].bit & 1;
+  for (unsigned i = 0; i < NAMES; ++i) {
+    if (!strcmp(name_of(i), name)) return getauxval(features[i].list) >> features[i].bit & 1;
   }
   return 0;
 }
@@ -90,6 +97,9 @@ int te_select_cpu_has(const char* name) {
 /* Fixed by Linux. They are written out because old headers lack the names. */
 enum { HWPROBE = 258, IMA_EXT_0 = 4, IMA_V = 1 << 2, V_GET_CONTROL = 70, STATE = 3, OFF = 1 };
 enum { LONGEST = 128 }; /* bytes of a register; longer ones were not tried */
+enum { NAMES = 1 };
+
+static const char* name_of(__attribute__((unused)) unsigned i) { return "v"; }
 
 /* Linux before 6.4 has no hwprobe. Some vendors' kernels of that time give RVV 0.7.1 the bit of V,
  * too: it has no "ta, ma", and vsetvli makes the type invalid, which is its sign. */
@@ -116,10 +126,17 @@ static int has_rvv_1_0(void) {
 }
 
 int te_select_cpu_has(const char* name) {
-  if (strcmp(name, "v") || !has_rvv_1_0()) return 0;
+  if (strcmp(name, name_of(0)) || !has_rvv_1_0()) return 0;
   long bytes;
   __asm__("csrr %0, 0xc22" : "=r"(bytes)); /* vlenb */
   return bytes <= LONGEST;                 /* else what LLVM puts on the stack may not fit there */
 }
 
 #endif
+
+void te_select_list_cpu_features(char text[TE_SELECT_CPU_FEATURES_BYTES]) {
+  *text = 0;
+  for (unsigned i = 0; i < NAMES; ++i) {
+    if (name_of(i) && te_select_cpu_has(name_of(i))) text = stpcpy(stpcpy(text, name_of(i)), " ");
+  }
+}

@@ -274,13 +274,15 @@ static PyObject* install(PyObject* Py_UNUSED(self), PyObject* address) {
   Py_RETURN_NONE;
 }
 
-static PyObject* cpu_has(PyObject* Py_UNUSED(self), PyObject* feature) {
-  const char* name = PyUnicode_AsUTF8(feature);
-  return name ? PyBool_FromLong(te_select_cpu_has(name)) : NULL;
+static PyObject* cpu_features(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
+  char text[TE_SELECT_CPU_FEATURES_BYTES];
+  te_select_list_cpu_features(text);
+  return PyUnicode_FromString(text);
 }
 
 static PyMethodDef methods[] = {
-    {"cpu_has", cpu_has, METH_O, "Whether the CPU has a feature, as /proc/cpuinfo spells it."},
+    {"cpu_features", cpu_features, METH_NOARGS,
+     "The features of the CPU, as /proc/cpuinfo spells them, in one text."},
     {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL,
      "Make the callable, of functions for what it leaves to Python."},
     {"install", install, METH_O,

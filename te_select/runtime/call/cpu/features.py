@@ -1,21 +1,17 @@
 """The name and the features of this machine's CPU.
 
-What it lacks is asked of the CPU by the function that libraries ask, as sandboxes hide /proc. All
-that it has, for people and for keys, is listed as /proc/cpuinfo lists it.
+The features are asked of the CPU by the function that libraries ask, as sandboxes hide /proc.
 """
 
 import functools
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from te_select.errors.catching import caught
 from te_select.runtime.call.extension import extension
 
 _CPUINFO = Path("/proc/cpuinfo")
-_FLAG_KEYS = {"x86_64": "flags", "aarch64": "Features", "riscv64": "isa"}
-# What Linux for 64-bit Arm asks of every CPU. An emulator may show the /proc/cpuinfo of its host.
-_ALWAYS = {"aarch64": ("asimd", "fp")}
 
 
 @functools.cache
@@ -46,22 +42,13 @@ def cpu_name() -> str:
 
 @functools.cache
 def features() -> frozenset[str]:
-    """The flags of this machine's first CPU; those of every such CPU if they cannot be read."""
-    return flags(platform.machine(), cpu_info())
-
-
-def flags(machine: str, info: Mapping[str, str]) -> frozenset[str]:
-    """The flags that a /proc/cpuinfo shows, as `features` has them."""
-    shown = info.get(_FLAG_KEYS.get(machine, ""), "")
-    if machine == "riscv64":  # such as rv64imafdcv_zba_zbb
-        letters, _, names = shown.removeprefix("rv64").partition("_")
-        shown = " ".join((*letters, *names.split("_")))
-    return frozenset((*shown.split(), *_ALWAYS.get(machine, ())))
+    """Those of this machine's CPU that libraries may need, as /proc/cpuinfo spells them."""
+    return frozenset(extension.cpu_features().split())
 
 
 def missing(needed: Iterable[str]) -> list[str]:
     """Those of the features that this machine's CPU lacks, sorted."""
-    return sorted(name for name in set(needed) if not extension.cpu_has(name))
+    return sorted(set(needed) - features())
 
 
 def lacking(architecture: str, needed: Iterable[str]) -> list[str]:

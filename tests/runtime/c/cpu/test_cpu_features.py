@@ -40,6 +40,10 @@ def test_vectors_are_used_if_the_system_saves_them(tmp_path, saved, has):
     ]
     found = [name for name in asked if half.te_select_cpu_has(name.encode())]
     assert found == has.split()
+    text = ctypes.create_string_buffer(1024)
+    half.te_select_list_cpu_features(text)
+    listed = text.value.decode().split()
+    assert [name for name in asked if name in listed] == found and "sse4_2" in listed
     assert half.te_select_cpu_has(b"sse4_2") and not half.te_select_cpu_has(b"sse")
     ctypes.c_uint32.in_dll(half, "bits").value = ~OSXSAVE  # nothing says what is saved
     assert not half.te_select_cpu_has(b"avx2")

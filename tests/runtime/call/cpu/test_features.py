@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[4]
 @on_x86_64
 def test_cpu_has_what_the_system_lists():
     asked = {*isa.X86_64.features.values(), "cheese"}
-    assert asked - set(features.missing(asked)) == asked & features.features()
+    shown = features.cpu_info()["flags"].split()
+    assert asked - set(features.missing(asked)) == asked & set(shown)
 
 
 @on_x86_64
