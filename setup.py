@@ -13,13 +13,14 @@ from setuptools.errors import CompileError, LinkError
 from tvm_ffi import libinfo
 
 C_HALF = Path("te_select/runtime/c")
-SOURCES, SHARED = C_HALF / "extension", C_HALF / "cpu"
-OF_LIBRARIES = ("where_call.c", "cpu_features.c")
+SOURCES = C_HALF / "extension"
+CPU, WHERE = C_HALF / "cpu", C_HALF / "where"
+OF_LIBRARIES = (CPU / "cpu_features.c", WHERE / "where_call.c")
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
 HEADERS = (
     C_HALF / "operand_order.h",
-    SHARED / "cpu_features.h",
-    *SHARED.glob("where*.h"),
+    CPU / "cpu_features.h",
+    *WHERE.glob("*.h"),
     *SOURCES.glob("*.h"),
 )
 
@@ -57,8 +58,8 @@ setup(
     ext_modules=[
         Extension(
             "te_select.runtime.call._extension",
-            sorted(map(str, (*SOURCES.glob("*.c"), *(SHARED / name for name in OF_LIBRARIES)))),
-            include_dirs=[*INCLUDED, *map(str, (SOURCES, SHARED, C_HALF))],
+            sorted(map(str, (*SOURCES.glob("*.c"), *OF_LIBRARIES))),
+            include_dirs=[*INCLUDED, *map(str, (SOURCES, CPU, WHERE, C_HALF))],
             depends=list(map(str, HEADERS)),
             extra_compile_args=[
                 *("-std=gnu11", "-O2", "-fvisibility=hidden", *WARNINGS),

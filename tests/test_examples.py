@@ -91,7 +91,7 @@ def test_c_program_selects_any_shapes_on_threads_of_openmp(tmp_path):
     needs("cc")
     source = EXAMPLES / "c" / "any_shapes.c"
     library = where_in_c(tmp_path)
-    for name in ("operand_order.h", "cpu/where_call.h"):
+    for name in ("operand_order.h", "where/where_call.h"):
         shutil.copy(c_half.RUNTIME / name, tmp_path)
     shutil.copy(tmp_path / "where_call.h", tmp_path / "where.h")
     strict = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", f"-I{tmp_path}")

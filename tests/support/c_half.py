@@ -58,7 +58,7 @@ def build(folder, driver, sources, *options):
             *options,
             *(f"-isystem{path}" for path in libinfo.include_paths()),
         ),
-        *(f"-I{path}" for path in (RUNTIME, RUNTIME / "cpu")),
+        *(f"-I{path}" for path in (RUNTIME, RUNTIME / "cpu", RUNTIME / "where")),
         *(str(DRIVERS / driver), *(str(RUNTIME / name) for name in sources), "-o", str(path)),
     )
     subprocess.run(command, check=True)

@@ -9,9 +9,11 @@ from te_select.operator.stages import SOURCES
 from te_select.schedules.cpu.span import FLAGS
 from tests.support import c_half
 
+_OF_HOST = ("decide", "cond_sampling", "cpu_model", "processors", "profile", "sysfs")
+_OF_WHERE = ("pool_of_caller", "where", "where_block", "where_plan", "where_stage")
 HALF = (
-    *("decide", "pool_of_caller", "where", "where_block", "where_plan", "where_stage"),
-    *("cond_sampling", "cpu_model", "processors", "profile", "sysfs"),
+    *(f"cpu/{name}.c" for name in _OF_HOST),
+    *(f"where/{name}.c" for name in _OF_WHERE),
 )
 NEVER = 1 << 60
 # Of a profile by which no call has threads or flags.
@@ -104,9 +106,8 @@ class Staged(NamedTuple):
 
 def build(folder):
     """Compile the library."""
-    half = [f"cpu/{name}.c" for name in HALF]
     recorded = ("-include", str(c_half.DRIVERS / "where_recorder.h"))
-    return c_half.build(folder, "where_recorder.c", half, *recorded)
+    return c_half.build(folder, "where_recorder.c", HALF, *recorded)
 
 
 class Recorder:

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from te_select.runtime import c
-from tests.runtime.c.cpu import test_where_stages as checks
+from tests.runtime.c.where import test_where_stages as checks
 from tests.support import c_half, where_recorder
 
 FAULTS = [
@@ -44,10 +44,10 @@ def path(tmp_path_factory):
     for number, fault in enumerate(FAULTS, 1):
         name, _, place = fault.partition(": ")
         before, right, wrong, after = re.split(r"\{(.*) => (.*)\}", place)
-        source = (folder / "cpu" / name).read_text()
+        source = (folder / "where" / name).read_text()
         assert source.count(before + right + after) == 1, fault
         choice = f"{before}(te_select_fault == {number} ? ({wrong}) : ({right})){after}"
-        (folder / "cpu" / name).write_text(source.replace(before + right + after, choice))
+        (folder / "where" / name).write_text(source.replace(before + right + after, choice))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(c_half, "RUNTIME", folder)
         patch.setattr(c_half, "WARNINGS", ("-include", str(declared)))

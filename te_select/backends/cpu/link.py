@@ -24,10 +24,10 @@ def _sources(*patterns: str) -> tuple[str, ...]:
     return tuple(path.relative_to(FOLDER).as_posix() for path in found)
 
 
-_OF_WHERE = _sources("cpu/where*.c", "cpu/pool_of_caller.c", "onnxruntime/*.c")
+_OF_WHERE = _sources("where/*.c", "onnxruntime/*.c")
 _OF_MODEL = ("cpu/model_pool.c",)
 CPU = HostHalf(
-    (*CHECKS, *(each for each in _sources("cpu/*.c") if each not in {*_OF_WHERE, *_OF_MODEL})),
+    (*CHECKS, *(each for each in _sources("cpu/*.c") if each not in _OF_MODEL)),
     # The library is never unloaded, because the threads of its pool wait inside its code.
     ("-pthread", "-ldl", "-Wl,-z,nodelete"),
     in_model=HostHalf(_OF_MODEL, ()),

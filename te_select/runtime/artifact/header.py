@@ -68,7 +68,7 @@ extern "C" {{
 
 def _of_any_shapes(served: str) -> str:
     """What the host half itself includes, as one text, below the nodes that it serves."""
-    order, call = (FOLDER.joinpath(name) for name in ("operand_order.h", "cpu/where_call.h"))
+    order, call = (FOLDER.joinpath(name) for name in ("operand_order.h", "where/where_call.h"))
     text = order.read_text() + call.read_text().replace('#include "operand_order.h"\n', "")
     what = "/* te_select_where_call_on, below, serves operands of any shapes."
     return f"{what}{served} */\n{text}" if served else text

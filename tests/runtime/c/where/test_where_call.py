@@ -26,7 +26,7 @@ def half(tmp_path_factory):
     sanitizer = "-fsanitize=undefined", "-fno-sanitize-recover"
     folder = tmp_path_factory.mktemp("join")
     built = ctypes.CDLL(
-        str(c_half.build(folder, "where_plan_test.c", ["cpu/where_call.c"], *sanitizer))
+        str(c_half.build(folder, "where_plan_test.c", ["where/where_call.c"], *sanitizer))
     )
     built.te_select_join.restype = ctypes.c_int64
     return built
