@@ -12,9 +12,9 @@ from te_select.backends.cpu.environment import profile_here
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.timing.cores import threads
-from te_select.tuning.calibrate import Bench, measure
 from te_select.timing.inputs import Mask, make_operands
 from te_select.timing.rounds import PAUSE, Timing, take_turns
+from te_select.tuning.calibrate import Bench, measure
 
 ROUNDS = 15
 MEGABYTE = 1 << 20

@@ -9,7 +9,6 @@ from te_select.process import interrupts  # noqa: F401 - the first, as it handle
 # isort: split
 from typing import TYPE_CHECKING, Any
 
-from te_select.process import forks, variables
 from te_select.errors import (
     ArgumentError,
     ArtifactError,
@@ -21,18 +20,19 @@ from te_select.errors import (
     ToolchainError,
     TuningError,
 )
-from te_select.process.imports import broken_torch_explained, not_installed
-from te_select.operator.workload import Workload
 from te_select.facts.version import __version__
+from te_select.operator.workload import Workload
+from te_select.process import forks, variables
+from te_select.process.imports import broken_torch_explained, not_installed
 
 if TYPE_CHECKING:
     from te_select.compiler.compile import compile
     from te_select.compiler.export import export
     from te_select.frontends import ModelNode, read_model
-    from te_select.selecting import copyto, putmask, select, where
     from te_select.records.log import Record
     from te_select.runtime.call.kernel import Kernel
     from te_select.runtime.call.loading import Library, load
+    from te_select.selecting import copyto, putmask, select, where
     from te_select.tuning.tune import tune
 
 variables.have_a_cache()

@@ -7,11 +7,11 @@ import textwrap
 import pytest
 
 import te_select
-from te_select.process import forks
 from te_select.compiler import build
 from te_select.compiler.export import export
 from te_select.compiler.scheduling import schedule
 from te_select.compiler.sources import source
+from te_select.process import forks
 from tests.support.programs import ended
 
 HELPERS = """

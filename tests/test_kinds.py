@@ -10,9 +10,9 @@ import pytest
 
 import te_select
 from te_select import Workload
-from te_select.facts import kinds
 from te_select.backends.targets import resolve
 from te_select.cli.env import environment
+from te_select.facts import kinds
 from te_select.tuning.space import Space
 from te_select.verify.verify import verify_kernel, with_numpy
 from tests.support.cli import run

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.errors import notices
 from te_select.cli.verbs import app
 from te_select.compiler import family_library
-from te_select.errors import ToolchainError
+from te_select.errors import ToolchainError, notices
 from te_select.selecting.kernels import library
 from tests.support.workloads import flat
 

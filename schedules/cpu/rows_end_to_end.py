@@ -29,9 +29,8 @@ from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.arguments import Arguments
-from te_select.schedules.cpu.span import STREAM
 from te_select.schedules.cpu.plain_span import reader
-from te_select.schedules.cpu.span import BATCH_BYTES
+from te_select.schedules.cpu.span import BATCH_BYTES, STREAM
 from te_select.schedules.cpu.vectors import Array, Expr, branch, choose, is_true, let, repeated
 from te_select.schedules.cpu.walk import STREAMED_BYTES, Walk, loop
 

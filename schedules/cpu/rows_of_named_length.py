@@ -24,10 +24,10 @@ from tvm.tirx.script.builder import ir as T
 from te_select.facts.levels import SHORT_ROW_BYTES
 from te_select.schedules.cpu.aliasing import LEAST_BYTES
 from te_select.schedules.cpu.arguments import Arguments
-from te_select.schedules.cpu.span import STREAM
 from te_select.schedules.cpu.plain_span import plain_span
 from te_select.schedules.cpu.rows_end_to_end import rows_end_to_end
 from te_select.schedules.cpu.short_rows import short_rows
+from te_select.schedules.cpu.span import STREAM
 from te_select.schedules.cpu.vectors import Expr, branch
 from te_select.schedules.cpu.walk import loop
 

@@ -25,8 +25,7 @@ from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.aliasing import LEAST_BYTES, backwards
 from te_select.schedules.cpu.arguments import Arguments
-from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM
-from te_select.schedules.cpu.span import Span
+from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM, Span
 from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer, unknown
 
 # Of a span that stores past the cache. Its time, as a multiple of that with plain stores, was 1.5

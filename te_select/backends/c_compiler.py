@@ -19,12 +19,12 @@ from te_select.backends.programs import c_compiler, first_line, run
 from te_select.errors import ToolchainError
 from te_select.errors.catching import caught
 from te_select.facts.levels import machine_of
+from te_select.files import scratch
+from te_select.process.variables import check_building
 from te_select.runtime import c
 from te_select.runtime.artifact import embedded
-from te_select.files import scratch
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.artifact.stored import OBJECT
-from te_select.process.variables import check_building
 
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden")
 _LINK = (

@@ -26,9 +26,9 @@ from typing import Any
 
 from tvm.target import Target
 
-from te_select.facts import kinds
 from te_select.errors import TargetError
 from te_select.errors.catching import caught
+from te_select.facts import kinds
 from te_select.operator.broadcast import shown
 
 

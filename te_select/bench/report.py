@@ -13,9 +13,9 @@ from typing import Any
 
 from te_select.bench.row import NAMED, OURS, Options, Row
 from te_select.bench.suite import DEFAULT
+from te_select.files import atomic
 from te_select.operator.broadcast import count_of
 from te_select.records.doubt import BUSY
-from te_select.files import atomic
 
 FIGURES = ("ms", "GB/s", "% of roof", "its ms", "times best", "times NumPy", "named")
 # The columns that a narrow terminal leaves out, in this order.

@@ -8,9 +8,9 @@ from typing import Any
 
 import tvm_ffi
 
-from te_select.runtime.call.kernel import Kernel
 from te_select.backends.cpu.environment import profile_here
 from te_select.bench.peers.base import Call, Peer
+from te_select.runtime.call.kernel import Kernel
 from te_select.timing import roof
 from te_select.timing.inputs import Operands
 from te_select.timing.rounds import PAUSE, WARM_UP, Timing, take_turns

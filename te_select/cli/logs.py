@@ -10,9 +10,9 @@ import typer
 
 from te_select.cli import flags
 from te_select.cli.console import FAILED, show
+from te_select.cli.entries import OtherFlags, SuiteFlags, entries_of
 from te_select.cli.flags import Verbs
 from te_select.cli.models import ModelFlags
-from te_select.cli.entries import OtherFlags, SuiteFlags, entries_of
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.records import folders, required
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from te_select.errors import ArgumentError
+from te_select.facts.version import __version__
 from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
-from te_select.facts.version import __version__
 
 _ON_PYPI = {"te-select", "Apache TVM", "Apache TVM FFI"}
 

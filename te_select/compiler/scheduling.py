@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from tvm import s_tir
 
-from te_select.process import forks
 from te_select.backends import limits, schedule_of
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import ResolvedTarget
@@ -17,6 +16,7 @@ from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
+from te_select.process import forks
 from te_select.records import lookup
 from te_select.records.origin import BY_HAND, DEFAULT
 

@@ -12,10 +12,10 @@ from typing import BinaryIO
 
 from te_select.errors import ArtifactError, ModelError
 from te_select.errors.catching import caught
+from te_select.files import on_disk
 from te_select.frontends.formats import FORMATS, Format
 from te_select.operator.broadcast import printable
 from te_select.operator.node import ModelFile, ModelNode
-from te_select.files import on_disk
 
 __all__ = ["ModelNode", "read_model"]
 

@@ -1,6 +1,6 @@
 """The family: the workloads whose kernels together select operands of any shapes.
 
-A kernel does the one or two innermost loops of a call. The C half (``runtime/c/where/where.c``) walks
+A kernel does the one or two innermost loops of a call. The C half (``where.c``) walks
 the loops around them.
 
 - Kernels of *runs* are one loop, a broadcast axis of any operands.

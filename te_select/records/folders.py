@@ -7,8 +7,8 @@ from pathlib import Path
 
 from te_select.errors import ArtifactError, TuningError
 from te_select.errors.catching import caught, suppress
-from te_select.operator.broadcast import shown
 from te_select.files import on_disk
+from te_select.operator.broadcast import shown
 
 # The records that the package brings.
 SHIPPED = Path(__file__).parents[1] / "tuning_logs"

@@ -7,14 +7,14 @@ from typing import Any
 import tvm
 from tvm.target import Target
 
-from te_select.facts import kinds
 from te_select.backends.targets import resolve
 from te_select.compiler.export import export
 from te_select.compiler.scheduling import TuningLogs
 from te_select.errors import ArgumentError, TargetError
+from te_select.facts import kinds
+from te_select.files import scratch
 from te_select.operator.broadcast import shown
 from te_select.relax.replacing import Finder, Replacement, Wanted, unfused, wheres
-from te_select.files import scratch
 
 _ATTRIBUTE = "te_select"
 _KERNELS = "te_select.kernels"  # names of kernels, and their targets

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from te_select.errors.catching import caught
-from te_select.selecting import bits, numpy_rules, tensor_libraries
-from te_select.selecting.kernels import library
-from te_select.selecting.numpy_rules import Plan
 from te_select.operator import family
 from te_select.operator.broadcast import count_of
 from te_select.operator.stages import AS_IS, SOURCES
 from te_select.runtime.call.extension import extension
+from te_select.selecting import bits, numpy_rules, tensor_libraries
+from te_select.selecting.kernels import library
+from te_select.selecting.numpy_rules import Plan
 
 
 @dataclass(frozen=True)

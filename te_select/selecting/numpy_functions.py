@@ -14,13 +14,13 @@ from numpy import putmask as numpy_putmask
 from numpy import select as numpy_select
 
 from te_select.errors.catching import caught
+from te_select.operator.broadcast import joined
+from te_select.operator.stages import NUMBERS, SIGNALLING
+from te_select.runtime.call.extension import extension
 from te_select.selecting.bits import without_bits
 from te_select.selecting.call import where
 from te_select.selecting.numpy_rules import Array, Plan, as_sides, check_array, takes
-from te_select.selecting.numpy_rules import joined
 from te_select.selecting.tensor_libraries import check_out, has_own_rule
-from te_select.operator.stages import NUMBERS, SIGNALLING
-from te_select.runtime.call.extension import extension
 
 BLOCK = 1 << 18  # bytes of the result for each thread; half and twice as many are as fast
 _KINDS = "biufc"

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from te_select.runtime.call.extension import extension
 from te_select.selecting import bits, tensor_libraries
 from te_select.selecting.tensor_libraries import check_out
-from te_select.runtime.call.extension import extension
 
 # How many calls were left to numpy.where, by the reason.
 left: Counter[str] = Counter()
@@ -122,25 +122,3 @@ def takes(out: Array, inputs: Sequence[Array]) -> bool:
     shares = any(np.may_share_memory(out, each) for each in inputs)
     # Or it overlaps itself.
     return not shares and Plan(*extension.plan(True, out, out, out)).left == "none"
-
-
-def joined(first: tuple[int, ...], *others: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The shape to which shapes broadcast; None if they do not.
-
-    NumPy's function for this takes 5x the time, and torch's 10x.
-    """
-    shape = first
-    for other in others:
-        longer, shorter = (shape, other) if len(shape) >= len(other) else (other, shape)
-        before = len(longer) - len(shorter)
-        if not shorter or longer[before:] == shorter:
-            shape = longer
-            continue
-        extents = list(longer)
-        for axis, extent in enumerate(shorter, before):
-            if extents[axis] != extent and extent != 1:
-                if extents[axis] != 1:
-                    return None
-                extents[axis] = extent
-        shape = tuple(extents)
-    return shape

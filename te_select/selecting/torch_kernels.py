@@ -6,12 +6,12 @@ from typing import Any
 import torch
 
 from te_select.errors.catching import caught
-from te_select.selecting.kernels import library
-from te_select.selecting.numpy_rules import joined
-from te_select.selecting.torch_layout import is_ordinary, strides
 from te_select.operator import family
+from te_select.operator.broadcast import joined
 from te_select.operator.stages import stages
 from te_select.runtime.call.torch_state import STATE
+from te_select.selecting.kernels import library
+from te_select.selecting.torch_layout import is_ordinary, strides
 
 _TENSOR = torch.Tensor
 _NUMBERS = (int, float, complex, bool)

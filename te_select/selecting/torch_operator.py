@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.autograd.function import _SingleLevelFunction
 
-from te_select.selecting.numpy_rules import joined
+from te_select.operator.broadcast import joined
 from te_select.selecting.torch_kernels import (
     after_all_checks,
     by_kernels,

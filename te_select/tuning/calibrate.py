@@ -23,10 +23,10 @@ import tvm_ffi
 
 from te_select.backends.cpu.environment import profile_here
 from te_select.compiler.export import export
+from te_select.files import atomic, scratch
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.records.doubt import BUSY
-from te_select.files import atomic, scratch
 from te_select.runtime.call.cpu.profile import LOCATOR, NEVER, Profile, from_bytes
 from te_select.timing.cores import busy_cores
 from te_select.timing.inputs import Mask, Operands, make_operands, placed

@@ -15,8 +15,8 @@ from typing import Any
 
 from te_select.errors import TuningError
 from te_select.errors.notices import warn
-from te_select.records import fields, folders
 from te_select.files import atomic
+from te_select.records import fields, folders
 
 FOLDER = "trials"  # beside the records of the same target
 _LONGEST_NAME = 200  # bytes; file systems take 255. Longer names are cut, and end in a digest

@@ -12,9 +12,9 @@ import pytest
 
 import te_select
 from te_select.backends.programs import c_compiler
+from te_select.files import cache
 from te_select.records import writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
-from te_select.files import cache
 from te_select.runtime.artifact import embedded, stored
 from te_select.runtime.call.cpu import features
 from tests.support.cli import run, run_json

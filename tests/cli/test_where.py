@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from te_select.backends.cpu import link
-from te_select.selecting.kernels import building, library
+from te_select.files import cache
 from te_select.operator import family
 from te_select.operator.stages import stages
-from te_select.files import cache
 from te_select.runtime.artifact import stored
+from te_select.selecting.kernels import building, library
 from te_select.tuning import calibrate as profile
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64

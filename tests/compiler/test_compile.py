@@ -14,8 +14,8 @@ from te_select import errors
 from te_select.backends import build_key
 from te_select.compiler import build, compile
 from te_select.errors import ArgumentError, ToolchainError, TuningError
-from te_select.records import folders
 from te_select.files import cache
+from te_select.records import folders
 from tests.support.libraries import edit_fields
 from tests.support.programs import python
 from tests.support.where_calls import path_of_python

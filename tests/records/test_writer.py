@@ -21,9 +21,9 @@ from te_select import Workload
 from te_select.backends import schedule_of
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
+from te_select.files import atomic
 from te_select.records import doubt, folders, log, manage, writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
-from te_select.files import atomic
 from te_select.tuning.space import Space
 from tests.support.machines import OTHER_USER, needs_users
 from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL

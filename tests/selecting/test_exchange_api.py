@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from te_select.selecting.kernels import library
 from te_select.operator import family
 from te_select.runtime.call import _extension as extension
+from te_select.selecting.kernels import library
 
 
 @pytest.mark.parametrize("arguments", [(), (1,), (1, 2), (0, int), (1, int), ("1", int)])

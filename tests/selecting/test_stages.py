@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select.selecting import numpy_rules
 from te_select.operator.stages import NUMBERS
+from te_select.selecting import numpy_rules
 from tests.selecting.table import EACH, SEEDS
 from tests.support import where_calls as calls
 from tests.support.documents import ROOT

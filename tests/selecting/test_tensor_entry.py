@@ -5,8 +5,8 @@ from contextlib import nullcontext
 import pytest
 
 import te_select
-from te_select.selecting.kernels import library
 from te_select.operator import family
+from te_select.selecting.kernels import library
 
 torch = pytest.importorskip("torch")
 

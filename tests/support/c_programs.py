@@ -54,7 +54,10 @@ def sanitized(source, program, sanitizers):
     command = (
         *(*c_compiler(), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"),
         *(f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"),
-        *(f"-I{path}" for path in (RUNTIME, RUNTIME / "cpu", RUNTIME / "where", *libinfo.include_paths())),
+        *(
+            f"-I{path}"
+            for path in (RUNTIME, RUNTIME / "cpu", RUNTIME / "where", *libinfo.include_paths())
+        ),
         *(SOURCES / source, *(RUNTIME / name for name in link.FAMILY.sources)),
         *("-pthread", "-ldl", "-o", program),
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
 from te_select.compiler.build import versions
+from te_select.files.scratch import NoRoomError
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
-from te_select.files.scratch import NoRoomError
 from te_select.tuning.measuring import build_worker
 from tests.support.runtime_standin import HERE, linked
 from tests.support.tuning_candidates import INSIDE

@@ -4,9 +4,9 @@ import pytest
 
 from te_select.backends.cpu.environment import profile_here
 from te_select.runtime.call.cpu.profile import ADVICE, DECISIONS, NEVER, Profile
+from te_select.timing.rounds import Timing
 from te_select.tuning import calibrate as module
 from te_select.tuning.calibrate import SECOND, Measured, keep, measure
-from te_select.timing.rounds import Timing
 
 MB = 1 << 20
 SIZES = [MB << k for k in range(7)]

@@ -49,7 +49,7 @@ FAULTS = [
     "where/where_library.c: if ({dim < 0 => 0}) return te_select_fail",
     "where/where_library.c: te_select_holds(bits, {type.code == kDLInt => 1}, arg->v_int64)",
     "where/where_plan.c: nest->data[i] += stride * ({extent - 1 => extent});",
-    "where/where_plan.c: if ({outer->stride[i] != inner->stride[i] * inner->extent => 0}) return 0;",
+    "where/where_plan.c: ({outer->stride[i] != inner->stride[i] * inner->extent => 0}) return 0;",
     "where/where_plan.c: i == TE_SELECT_COND ? {0 => 1} : part;",
     "where/where_block.c: if (col == 0) return {row == item => 1} ? DOWN : -1;",
     "where/where_block.c: return 9 * cond + 3 * {then => else_} + else_;",

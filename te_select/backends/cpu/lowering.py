@@ -18,8 +18,7 @@ from tvm.target import Target
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.select_leaf import block_of, operands_of, refused, steps_of
 from te_select.operator.access import STAYS, AccessPattern, access_pattern
-from te_select.schedules.cpu.span import FLAGS
-from te_select.schedules.cpu.span import Span
+from te_select.schedules.cpu.span import FLAGS, Span
 from te_select.schedules.cpu.statements import statements
 from te_select.schedules.leaf import ANNOTATION, leaves
 from te_select.schedules.seam import Condition

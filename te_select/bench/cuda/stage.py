@@ -5,13 +5,13 @@ from typing import Any
 
 import tvm_ffi
 
-from te_select.runtime.call.kernel import Kernel
 from te_select.bench.cuda.device_sets import DeviceSet, make_sets, poison, result, torch_tensors
 from te_select.bench.cuda.peers import Torch
 from te_select.bench.peers.base import Call, Peer
 from te_select.bench.stage import POISON, ROUNDS, Result, Stage, difference
 from te_select.errors import TargetError
 from te_select.runtime.call.cuda import driver
+from te_select.runtime.call.kernel import Kernel
 from te_select.timing.cuda import clocks, roof
 from te_select.timing.inputs import Operands
 from te_select.timing.roof import Probe

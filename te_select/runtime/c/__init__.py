@@ -1,6 +1,6 @@
 """The C half: sources of four programs. `operand_order.h` is for all of them.
 
-- The host half of every library is ``host.c`` and ``plain.c``, and a folder for each kind of machine.
+- ``host.c``, ``plain.c`` and a folder for each kind of machine are the host half of libraries.
 - ``where`` walks a call of `te_select.where`, in the library of its kernels.
 - ``extension`` is the module for Python.
 - ``onnxruntime`` is a plug-in for ONNX Runtime, in the library of the kernels, too.

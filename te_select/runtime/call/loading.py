@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 
 import tvm_ffi
 
-from te_select.facts import kinds
 from te_select.errors import ArtifactError
 from te_select.errors.catching import caught
+from te_select.facts import kinds
+from te_select.files import on_disk
 from te_select.operator import family
 from te_select.operator.broadcast import printable, shown
-from te_select.files import on_disk
 from te_select.runtime.artifact import stored
 from te_select.runtime.artifact.manifest import Manifest, NodeRecord
 from te_select.runtime.call import image

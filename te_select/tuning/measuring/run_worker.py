@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import psutil
 
-from te_select.facts import kinds
 from te_select.errors import ArtifactError, TuningError
-from te_select.operator.workload import Workload
+from te_select.facts import kinds
 from te_select.files.scratch import NoRoomError
+from te_select.operator.workload import Workload
 from te_select.runtime.call import loading
 from te_select.timing import rounds
 from te_select.timing.inputs import USUAL, Mask, aligned_empty

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tvm_ffi
 
-import te_select
 from te_select import Workload
 from te_select.bench.cuda.device_sets import make_sets, strides
 from te_select.bench.cuda.peers import PEERS, CudaPeer

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from te_select.process import forks
-from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM
-from te_select.schedules.cpu.span import Span
+from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM, Span
 from tests.support.tir_functions import SPAN_PARAMETERS, compiled, span_function
 
 SIZES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, 2049)

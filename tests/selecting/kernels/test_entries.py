@@ -1,8 +1,8 @@
 """The names of entries in the cache: they change with the records of the family, and only those."""
 
-from te_select.selecting.kernels import library
 from te_select.records import folders
 from te_select.records.folders import SESSIONS
+from te_select.selecting.kernels import library
 
 
 def write(folder, text):

@@ -9,9 +9,9 @@ import pytest
 import te_select
 from te_select.backends.targets import resolve
 from te_select.errors import TargetError
-from te_select.selecting.kernels import building
 from te_select.operator import family
 from te_select.runtime.call.cpu import features
+from te_select.selecting.kernels import building
 from tests.support.cases import the_others_slow
 from tests.support.machines import on_x86_64
 from tests.support.programs import output

@@ -18,11 +18,11 @@ import pytest
 
 import te_select
 from te_select.errors import ArtifactError
-from te_select.selecting.kernels import building, library
+from te_select.files import cache
 from te_select.operator.family import STAGES, held
 from te_select.operator.stages import stages
-from te_select.files import cache
 from te_select.runtime.artifact import stored
+from te_select.selecting.kernels import building, library
 from tests.support.libraries import edit_fields
 from tests.support.programs import python
 from tests.support.where_calls import path_of_python

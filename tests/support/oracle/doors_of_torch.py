@@ -5,9 +5,9 @@ import torch
 
 import te_select
 from te_select.errors import ArgumentError
-from te_select.selecting.kernels import library
 from te_select.operator import family
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
+from te_select.selecting.kernels import library
 from te_select.torch import where
 from tests.support.hand_made import BOOL, HandMade, handed
 from tests.support.operands import bits_of

@@ -63,7 +63,8 @@ static inline int32_t begin_of(int32_t owner, int32_t tasks, int32_t threads) {
 }
 
 /* Does tasks of the `own` range and then of the others until none is left; returns how many. */
-static inline uint32_t te_select_do_tasks(te_select_pool* p, int32_t own, int32_t threads, int64_t start) {
+static inline uint32_t te_select_do_tasks(te_select_pool* p, int32_t own, int32_t threads,
+                                          int64_t start) {
   uint32_t done = do_tasks_of(p, &p->ranges[own], own > 0);
   int64_t patience = done ? TE_SELECT_PATIENCE * (te_select_now_ns() - start) / done : 0;
   for (int32_t i = 1; i < threads; ++i) {

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from te_select.selecting.numpy_rules import joined
+from te_select.operator.broadcast import joined
 
 
 @pytest.mark.parametrize("seed", range(10))
