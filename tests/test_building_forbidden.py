@@ -74,7 +74,7 @@ def test_where_raises_if_the_value_is_error(tmp_path):
 def test_cache_serves_and_rows_without_a_kernel_go_row_by_row(family, tmp_path, value):
     part = library.family.part_of_width(4)
     image = library._built("a part", [part])
-    (tmp_path / library.key.entry(part)).write_bytes(image)
+    (tmp_path / library.entry(part)).write_bytes(image)
     assert called(tmp_path, value) == [4, {}, "", False]
     assert called(family, value) == [4, {}, "", False]
 

@@ -39,7 +39,7 @@ def profile_command(
 
     (path_of_module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
     profile: Any = kinds.load(path_of_module)
-    current = profile.of_this_machine()
+    current = profile.profile_here()
     if current.is_refused:
         raise SelectError(f"{current.problem}; unset it to measure")
     if not current.file and not dry_run:

@@ -6,8 +6,9 @@ import os
 import pytest
 
 import te_select
-from te_select import Workload, errors
+from te_select import Workload
 from te_select.backends import build_key, c_compiler
+from te_select.errors import notices
 from te_select.files import cache
 
 
@@ -86,6 +87,6 @@ def test_without_a_cache_everything_works(tmp_path, monkeypatch):
     monkeypatch.setenv("TE_SELECT_CACHE_SIZE", "0")
     source = tmp_path / "two.c"
     source.write_text("int two(void) { return 2; }")
-    monkeypatch.setattr(errors, "_warned_of", set())
+    monkeypatch.setattr(notices, "_warned_of", set())
     with pytest.warns(RuntimeWarning, match="cannot keep what it has built"):
         assert c_compiler.open_library([source]).two() == 2

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import te_select
-from te_select import errors
 from te_select.backends import build_key
 from te_select.compiler import build, compile
-from te_select.errors import ArgumentError, ToolchainError, TuningError
+from te_select.errors import ArgumentError, ToolchainError, TuningError, notices
 from te_select.files import cache
 from te_select.records import folders
 from tests.support.libraries import edit_fields
@@ -65,7 +64,7 @@ def folder(tmp_path, monkeypatch):
     path = tmp_path / "cache"
     monkeypatch.setenv(cache.FOLDER, str(path))
     monkeypatch.delenv(cache.SIZE, raising=False)
-    monkeypatch.setattr(errors, "_warned_of", set())
+    monkeypatch.setattr(notices, "_warned_of", set())
     return path
 
 

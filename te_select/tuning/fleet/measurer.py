@@ -200,9 +200,7 @@ class FleetMeasurer(Measurer):
 
 def _compile_probe(folder: Path) -> Path:
     library = folder / "probe.so"
-    cpu = c.FOLDER / "cpu"
-    included = (c.FOLDER, cpu, *libinfo.include_paths())
-    options = ["-O2", "-pthread", *(f"-I{path}" for path in included)]
+    options = ["-O2", "-pthread", *(f"-I{path}" for path in (c.FOLDER, *libinfo.include_paths()))]
     options += [f"-L{Path(libinfo.find_libtvm_ffi()).parent}", "-ltvm_ffi"]
-    compile_library([_PROBE, cpu / "cpu_features.c"], library, *options)
+    compile_library([_PROBE, c.FOLDER / "cpu/cpu_features.c"], library, *options)
     return library

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cpu_features.h"
+#include "cpu/cpu_features.h"
 #include "host.h"
 
 enum { MOST_FILES = 1 << 16, MOST_CPUS = 1 << 16 };
