@@ -78,7 +78,7 @@ docs: $(BUILT)  ## build the site of the documents
 # te_select.where for these levels, which never lie in the checkout, where they would hide what its
 # sources make. They are built by the records that are shipped, not by those of whoever makes them.
 MACHINE ?= $(shell uname -m)
-ABOVE = $(shell $(BIN)/python -c "from te_select.facts.levels import *; print(ABOVE_BASELINE)")
+ABOVE = $(shell $(BIN)/python -c "from te_select.base.levels import *; print(ABOVE_BASELINE)")
 LEVELS ?= $(if $(filter x86_64,$(MACHINE)),$(ABOVE),$(MACHINE))
 DIST ?= dist
 WORK ?= build/wheel

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from te_select.backends.c_compiler import compiler_for
-from te_select.facts.levels import TRIPLES, machine_of
+from te_select.base.levels import TRIPLES, machine_of
 from te_select.selecting.kernels.library import PREBUILT, SEAL
 
 OLDEST = 10  # of Python 3

@@ -56,7 +56,7 @@ def main() -> None:
         shutil.copytree(source / PACKAGE / name, builder / PACKAGE / name)
     for name in FROM_THE_CACHE:
         (builder / PACKAGE / "compiler" / name).unlink()
-    found = VERSION.search((source / PACKAGE / "facts" / "version.py").read_text("utf-8"))
+    found = VERSION.search((source / PACKAGE / "base" / "version.py").read_text("utf-8"))
     assert found is not None
     _edit(builder, lambda document: _to_builder(document, found[1]))
 

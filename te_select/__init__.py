@@ -4,11 +4,14 @@
 into shared libraries that load without TVM. Importing te_select imports neither tvm nor a compiler.
 """
 
-from te_select.process import interrupts  # noqa: F401 - the first, as it handles Ctrl-C
+from te_select.base import interrupts  # noqa: F401 - the first, as it handles Ctrl-C
 
 # isort: split
 from typing import TYPE_CHECKING, Any
 
+from te_select.base import forks, variables
+from te_select.base.imports import broken_torch_explained, not_installed
+from te_select.base.version import __version__
 from te_select.errors import (
     ArgumentError,
     ArtifactError,
@@ -20,10 +23,7 @@ from te_select.errors import (
     ToolchainError,
     TuningError,
 )
-from te_select.facts.version import __version__
 from te_select.operator.workload import Workload
-from te_select.process import forks, variables
-from te_select.process.imports import broken_torch_explained, not_installed
 
 if TYPE_CHECKING:
     from te_select.compiler.compile import compile

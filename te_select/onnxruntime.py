@@ -11,8 +11,7 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from te_select.errors import ArgumentError, ToolchainError
-from te_select.errors.catching import caught
+from te_select.errors import ArgumentError, ToolchainError, caught
 from te_select.selecting.kernels import library
 
 if TYPE_CHECKING:

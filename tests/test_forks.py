@@ -7,18 +7,18 @@ import textwrap
 import pytest
 
 import te_select
+from te_select.base import forks
 from te_select.compiler import build
 from te_select.compiler.export import export
 from te_select.compiler.scheduling import schedule
 from te_select.compiler.sources import source
-from te_select.process import forks
 from tests.support.programs import ended
 
 HELPERS = """
     import os, signal, sys, threading, time
     import te_select
     from te_select import Workload
-    from te_select.process import forks
+    from te_select.base import forks
 
     def forked(child):
         # The exit code of a child.

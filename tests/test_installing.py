@@ -77,5 +77,5 @@ def test_python_in_a_clone_says_that_nothing_is_built_there(clone, use):
 
 
 def test_levels_are_read_of_sources_in_which_nothing_is_built(clone):
-    done = python(clone, "-c", "from te_select.facts.levels import *; print(ABOVE_BASELINE)")
+    done = python(clone, "-c", "from te_select.base.levels import *; print(ABOVE_BASELINE)")
     assert done.returncode == 0 and "x86-64-v3" in done.stdout, done.stderr

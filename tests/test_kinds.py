@@ -11,8 +11,8 @@ import pytest
 import te_select
 from te_select import Workload
 from te_select.backends.targets import resolve
+from te_select.base import kinds
 from te_select.cli.env import environment
-from te_select.facts import kinds
 from te_select.tuning.space import Space
 from te_select.verify.verify import verify_kernel, with_numpy
 from tests.support.cli import run
@@ -120,7 +120,7 @@ def neutral_modules():
         parts = path.relative_to(ROOT).with_suffix("").parts
         module = ".".join(parts if parts[0] == "te_select" else ("te_select", *parts))
         if (
-            module != "te_select.facts.kinds"
+            module != "te_select.base.kinds"
             and module not in named
             and kinds.KINDS.keys().isdisjoint(parts)
         ):
@@ -149,7 +149,7 @@ def test_no_other_module_names_a_kind():
 
 def test_table_of_kinds_imports_nothing_of_ours_and_no_tvm():
     code = (
-        "import sys; import te_select.facts.kinds; "
+        "import sys; import te_select.base.kinds; "
         "assert not [m for m in sys.modules if m.split('.')[0] in ('tvm', 'tvm_ffi', 'numpy')]"
     )
     python(code)
@@ -164,4 +164,4 @@ def test_names_resolved_on_use_are_listed():
     tomllib = pytest.importorskip("tomllib")  # of Python 3.11
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["te-select"]
     named = {path.partition(":")[0] for path in dotted_paths()}
-    assert set(listed["resolved-on-use"]["te_select.facts.kinds"]) == named
+    assert set(listed["resolved-on-use"]["te_select.base.kinds"]) == named

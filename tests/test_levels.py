@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from te_select.facts import levels
+from te_select.base import levels
 from tests.support.edited_copy import ROOT, run_with
 from tests.support.machines import on_x86_64
 
@@ -19,7 +19,7 @@ ASK = """
 import json, pathlib
 import te_select
 from te_select import Workload
-from te_select.facts import kinds, levels
+from te_select.base import kinds, levels
 from te_select.errors import TargetError
 from te_select.backends.targets import resolve
 assert te_select.__file__.startswith(str(pathlib.Path.cwd()))
@@ -43,7 +43,7 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def said(tmp_path_factory):
     """What te_select says with a row for a toy level, above the others."""
-    edits = {"te_select/facts/levels.py": (TOY, ")\nNAMES = ")}
+    edits = {"te_select/base/levels.py": (TOY, ")\nNAMES = ")}
     return json.loads(run_with(edits, tmp_path_factory.mktemp("toy"), ASK))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from te_select.facts.levels import TRIPLES, machine_of
+from te_select.base.levels import TRIPLES, machine_of
 from tests.support.programs import output
 
 ROOT = Path(__file__).resolve().parent.parent

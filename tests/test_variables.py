@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from te_select.process import variables
+from te_select.base import variables
 from tests.support.cli import run, run_json
 from tests.support.programs import ended
 

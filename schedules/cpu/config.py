@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from te_select.facts.levels import SHORT_ROW_BYTES
+from te_select.base.levels import SHORT_ROW_BYTES
 from te_select.operator.access import AccessPattern
 from te_select.schedules import knobs
 from te_select.schedules.cpu import isa

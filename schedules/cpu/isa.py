@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tvm.target import Target, codegen
 
-from te_select.facts.levels import LEVELS, TRIPLES, Level, machine_of, spelt
+from te_select.base.levels import LEVELS, TRIPLES, Level, machine_of, spelt
 
 
 @dataclass(frozen=True, eq=False)

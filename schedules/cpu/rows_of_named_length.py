@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from tvm.tirx.script.builder import ir as T
 
-from te_select.facts.levels import SHORT_ROW_BYTES
+from te_select.base.levels import SHORT_ROW_BYTES
 from te_select.schedules.cpu.aliasing import LEAST_BYTES
 from te_select.schedules.cpu.arguments import Arguments
 from te_select.schedules.cpu.plain_span import plain_span

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from te_select.facts import kinds
+from te_select.base import kinds
 
 if TYPE_CHECKING:
     from te_select.backends.scheduled import Scheduled
@@ -60,10 +60,10 @@ class Builder(Protocol):
 
 
 def builder(kind: str) -> Builder:
-    """The builder of a kind of `te_select.facts.kinds`."""
+    """The builder of a kind of `te_select.base.kinds`."""
     return cast(Builder, kinds.load(kinds.kind(kind).builder))
 
 
 def schedule_of(kind: str) -> Schedule:
-    """The schedule of a kind of `te_select.facts.kinds`, a module of ``te_select.schedules``."""
+    """The schedule of a kind of `te_select.base.kinds`, a module of ``te_select.schedules``."""
     return cast("Schedule", kinds.load(kinds.kind(kind).schedule))

@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from te_select.backends.programs import c_compiler
+from te_select.base import version
 from te_select.errors import ToolchainError
-from te_select.facts import version
 from te_select.files import cache
 from te_select.runtime.call.cpu import features
 
 _PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
 _SOURCES = (
-    "facts",
+    "base",
     "operator",
     "schedules",
     "backends",

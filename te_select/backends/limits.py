@@ -3,8 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from te_select.errors import ArgumentError
-from te_select.errors.catching import caught
+from te_select.errors import ArgumentError, caught
 from te_select.operator.workload import Workload
 
 _INT32_LITERAL = "exceeds range of int32"  # in TVM 0.27's error when it fuses such loops

@@ -8,8 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from te_select.errors import ToolchainError
-from te_select.errors.catching import caught
+from te_select.errors import ToolchainError, caught
 
 _C_COMPILERS = ("cc", "gcc", "clang")
 _LAST_LINES = 8  # of what a program has printed, in an error

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from te_select.backends.programs import named_by, run
+from te_select.base.levels import machine_of
 from te_select.errors import ToolchainError
-from te_select.facts.levels import machine_of
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.artifact.stored import MEMBER, OBJECT
 

@@ -26,9 +26,8 @@ from typing import Any
 
 from tvm.target import Target
 
-from te_select.errors import TargetError
-from te_select.errors.catching import caught
-from te_select.facts import kinds
+from te_select.base import kinds
+from te_select.errors import TargetError, caught
 from te_select.operator.broadcast import shown
 
 
@@ -44,7 +43,7 @@ class ResolvedTarget:
     tvm
         The TVM target.
     kind
-        The kind of machine (`te_select.facts.kinds`).
+        The kind of machine (`te_select.base.kinds`).
     """
 
     name: str
@@ -78,7 +77,7 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     Parameters
     ----------
     target
-        ``"native"``, a level of `te_select.facts.levels` or several (``"x86-64-v2,x86-64-v3"``), an
+        ``"native"``, a level of `te_select.base.levels` or several (``"x86-64-v2,x86-64-v3"``), an
         LLVM CPU name (``"znver5"``),
         ``"cuda"`` for the GPUs of this machine, ``"cuda:sm_90"`` or ``"cuda:sm_80,sm_90"``, or a
         TVM target as JSON text or dict.

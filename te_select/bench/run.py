@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from te_select.backends.targets import resolve
+from te_select.base import kinds
 from te_select.bench.peers.base import Call, Peer, first_line
 from te_select.bench.row import NAMED, OURS, PROBE, Options, Row
 from te_select.bench.stage import Result, Stage
 from te_select.bench.suite import Entry
 from te_select.compiler.compile import compile
-from te_select.facts import kinds
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime.call.kernel import Kernel

@@ -8,9 +8,9 @@ import sys
 import warnings
 from typing import Any
 
+from te_select.base import imports, interrupts, variables
+from te_select.base.imports import not_installed
 from te_select.operator.broadcast import printable
-from te_select.process import imports, interrupts, variables
-from te_select.process.imports import not_installed
 
 
 def main() -> None:

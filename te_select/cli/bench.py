@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from te_select.base import interrupts, kinds
 from te_select.cli import console, flags, paths
 from te_select.cli.entries import SuiteFlags, entries_of
 from te_select.cli.flags import of_flag
 from te_select.cli.models import ModelFlags
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import ArtifactError
-from te_select.facts import kinds
 from te_select.operator.broadcast import printable
-from te_select.process import interrupts
 
 if TYPE_CHECKING:
     from te_select.bench.report import Results

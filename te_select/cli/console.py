@@ -18,6 +18,8 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup
 
+from te_select.base import interrupts
+from te_select.base.imports import broken_torch_explained, not_installed
 from te_select.errors import (
     ArgumentError,
     BroadcastError,
@@ -27,8 +29,6 @@ from te_select.errors import (
     notices,
 )
 from te_select.operator.broadcast import printable
-from te_select.process import interrupts
-from te_select.process.imports import broken_torch_explained, not_installed
 
 FAILED, BAD_USAGE = 1, 2
 _USUAL = {"--require-record": "own"}  # by options: the value that they have without one

@@ -7,10 +7,9 @@ import os
 import platform
 from typing import Any
 
+from te_select.base import kinds, variables, version
 from te_select.cli.console import show
 from te_select.cli.flags import Json
-from te_select.facts import kinds, version
-from te_select.process import variables
 
 _PACKAGES = {
     "te_select": ("te-select", "te-select-runtime"),

@@ -11,9 +11,9 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from te_select.base import kinds
 from te_select.cli.console import Command, UsageError
 from te_select.errors import ArtifactError, TuningError
-from te_select.facts import kinds
 from te_select.records.required import NEAR, Required
 
 

@@ -9,8 +9,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from te_select.base.version import __version__
 from te_select.errors import ArgumentError
-from te_select.facts.version import __version__
 from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from te_select.base import kinds
 from te_select.cli.console import progress, show
 from te_select.cli.flags import Json
 from te_select.errors import SelectError
-from te_select.facts import kinds
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, but write no file.")]
 Force = Annotated[bool, typer.Option("--force", help="Measure beside busy programs, too.")]

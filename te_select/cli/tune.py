@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from te_select.base import interrupts, kinds
 from te_select.cli import console
 from te_select.cli.entries import OtherFlags, SuiteFlags, entries_of
 from te_select.cli.flags import Json, Profile, of_flag, parse_pairs
@@ -20,9 +21,7 @@ from te_select.cli.models import ModelFlags
 from te_select.cli.paths import check_plot
 from te_select.cli.workloads import WorkloadsFlags
 from te_select.errors import SelectError
-from te_select.facts import kinds
 from te_select.operator.broadcast import printable
-from te_select.process import interrupts
 from te_select.records.fields import OF_OUTCOMES
 from te_select.records.folders import FAMILY, SESSIONS, user_folder
 

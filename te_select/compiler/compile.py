@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from te_select.backends import build_key
-from te_select.errors import ArtifactError, ToolchainError, notices
-from te_select.errors.catching import caught
-from te_select.facts import kinds
+from te_select.base import forks, kinds, variables
+from te_select.base.imports import not_installed
+from te_select.errors import ArtifactError, ToolchainError, caught, notices
 from te_select.files import cache
 from te_select.operator.workload import Workload
-from te_select.process import forks, variables
-from te_select.process.imports import not_installed
 from te_select.records import folders, required
 from te_select.runtime.artifact import stored
 from te_select.runtime.call import loading

@@ -10,13 +10,12 @@ from tvm import s_tir
 from te_select.backends import limits, schedule_of
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import ResolvedTarget
-from te_select.errors import ArgumentError, ArtifactError
-from te_select.errors.catching import caught
+from te_select.base import forks
+from te_select.errors import ArgumentError, ArtifactError, caught
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.broadcast import shown
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
-from te_select.process import forks
 from te_select.records import lookup
 from te_select.records.origin import BY_HAND, DEFAULT
 

@@ -5,12 +5,11 @@ from typing import Any
 
 from te_select.backends import builder
 from te_select.backends.targets import resolve
+from te_select.base import forks, kinds
 from te_select.compiler.scheduling import schedule
 from te_select.errors import ArgumentError
-from te_select.facts import kinds
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
-from te_select.process import forks
 
 
 @forks.no_fork_during()

@@ -4,6 +4,12 @@ Every message names the offending value and what would have been accepted. If a 
 these errors, nothing was written to ``out``.
 """
 
+from te_select.errors.catching import asked as asked
+from te_select.errors.catching import caught as caught
+from te_select.errors.catching import is_a as is_a
+from te_select.errors.catching import suppress as suppress
+from te_select.errors.notices import warn as warn
+
 
 class SelectError(Exception):
     """Base of every error of te_select."""

@@ -7,8 +7,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from te_select.errors import ArtifactError
-from te_select.errors.catching import caught, suppress
+from te_select.errors import ArtifactError, caught, suppress
 from te_select.files import on_disk, scratch
 
 

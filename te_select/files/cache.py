@@ -14,9 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from te_select.errors import ArtifactError
-from te_select.errors.catching import caught, suppress
-from te_select.errors.notices import warn
+from te_select.errors import ArtifactError, caught, suppress, warn
 from te_select.files import atomic, on_disk, scratch
 
 FOLDER, SIZE = "TE_SELECT_CACHE_DIR", "TE_SELECT_CACHE_SIZE"

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from te_select.errors import ArtifactError
-from te_select.errors.catching import caught, suppress
+from te_select.errors import ArtifactError, caught, suppress
 
 LARGEST = 1 << 28  # bytes of a file that is read whole
 

@@ -20,8 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from te_select.errors import ArtifactError
-from te_select.errors.catching import caught, suppress
+from te_select.errors import ArtifactError, caught, suppress
 from te_select.files import on_disk
 
 ROOM = 1 << 20  # bytes; the objects, the stub and the library of one kernel take a quarter of it

@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from te_select.errors import ArtifactError, ModelError
-from te_select.errors.catching import caught
+from te_select.errors import ArtifactError, ModelError, caught
 from te_select.files import on_disk
 from te_select.frontends.formats import FORMATS, Format
 from te_select.operator.broadcast import printable

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from te_select.errors import ModelError
-from te_select.errors.catching import caught
+from te_select.errors import ModelError, caught
 from te_select.frontends.graphs import in_order, named
 from te_select.frontends.status import Site, model_node
 from te_select.frontends.tensors import Dim, Tensor, agree

@@ -7,8 +7,7 @@ from typing import BinaryIO
 import onnx
 from google.protobuf.message import DecodeError
 
-from te_select.errors import ModelError
-from te_select.errors.catching import caught
+from te_select.errors import ModelError, caught
 from te_select.frontends.onnx_graph.flat import Flat
 from te_select.frontends.onnx_graph.inference import inferred
 from te_select.frontends.onnx_graph.nodes import opset_of

@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 import defusedxml.sax
 from defusedxml.common import DefusedXmlException
 
-from te_select.errors import ModelError
-from te_select.errors.catching import caught
+from te_select.errors import ModelError, caught
 from te_select.operator.broadcast import shown
 
 _DEEPEST = 32  # nested bodies

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Any
 
-from te_select.errors import BroadcastError
-from te_select.errors.catching import caught
+from te_select.errors import BroadcastError, caught
 
 Dim = int | str
 Shape = tuple[Dim, ...]

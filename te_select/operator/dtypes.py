@@ -9,8 +9,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from te_select.errors import DTypeError
-from te_select.errors.catching import caught
+from te_select.errors import DTypeError, caught
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from te_select.errors import BroadcastError, DTypeError
-from te_select.errors.catching import caught
+from te_select.errors import BroadcastError, DTypeError, caught
 from te_select.operator import dtypes, systems
 from te_select.operator.broadcast import (
     Broadcast,

@@ -12,8 +12,7 @@ import json
 from typing import TYPE_CHECKING
 
 from te_select.backends import schedule_of
-from te_select.errors import TargetError
-from te_select.errors.catching import caught
+from te_select.errors import TargetError, caught
 from te_select.records.log import Record
 
 if TYPE_CHECKING:

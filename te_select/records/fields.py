@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from te_select.errors.catching import caught
+from te_select.errors import caught
 from te_select.operator.broadcast import shown
 
 Parsed = TypeVar("Parsed")

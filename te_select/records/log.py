@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from te_select.errors import TuningError
-from te_select.errors.catching import caught
-from te_select.errors.notices import warn
-from te_select.facts import kinds
+from te_select.base import kinds
+from te_select.errors import TuningError, caught, warn
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.workload import Workload
 from te_select.records import fields, folders

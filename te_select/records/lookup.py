@@ -18,9 +18,7 @@ from typing import Any, Literal
 
 from te_select.backends import schedule_of
 from te_select.backends.targets import ResolvedTarget
-from te_select.errors import TuningError
-from te_select.errors.catching import caught
-from te_select.errors.notices import warn
+from te_select.errors import TuningError, caught, warn
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.records import doubt, folders, log, origin

@@ -8,8 +8,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from te_select.errors import ArgumentError, TuningError
-from te_select.errors.catching import caught
+from te_select.errors import ArgumentError, TuningError, caught
 from te_select.operator.broadcast import count_of, shown
 from te_select.operator.workload import Workload
 from te_select.records import origin

@@ -10,9 +10,9 @@ from tvm import ir, relax, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.target import Target
 
+from te_select.base import kinds
 from te_select.dlight.legalized import holds_where, legalized, workload_of
 from te_select.errors import SelectError
-from te_select.facts import kinds
 from te_select.operator.workload import Workload
 
 # Elements of out. A call took 0.96 of TVM's time up to 128 and 1.03 to 1.6 times it at 256 (Zen 3).

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.errors.catching import asked, caught
+from te_select.errors import asked, caught
 
 Array = np.ndarray[Any, Any]
 

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy import where as numpy_where  # which a program may replace by ours
 
+from te_select.base import forks
+from te_select.base.imports import not_installed
 from te_select.operator import family, stages
-from te_select.process import forks
-from te_select.process.imports import not_installed
 from te_select.runtime.call import capture
 from te_select.runtime.call.extension import extension
 from te_select.selecting.explain import Explanation, explain

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from te_select.errors.catching import caught
+from te_select.errors import caught
 from te_select.operator import family
 from te_select.operator.broadcast import count_of
 from te_select.operator.stages import AS_IS, SOURCES

@@ -13,7 +13,7 @@ from numpy import copyto as numpy_copyto  # which a program may replace by ours
 from numpy import putmask as numpy_putmask
 from numpy import select as numpy_select
 
-from te_select.errors.catching import caught
+from te_select.errors import caught
 from te_select.operator.broadcast import joined
 from te_select.operator.stages import NUMBERS, SIGNALLING
 from te_select.runtime.call.extension import extension

@@ -7,9 +7,8 @@ from weakref import ref
 
 import numpy as np
 
-from te_select.errors import ArgumentError
-from te_select.errors.catching import asked, is_a
-from te_select.process import forks
+from te_select.base import forks
+from te_select.errors import ArgumentError, asked, is_a
 
 _TENSORS = {"torch": "Tensor", "jax": "Array", "cupy": "ndarray", "dask.array": "Array"}
 _NO_RULES = (None, np.ndarray.__array_function__)

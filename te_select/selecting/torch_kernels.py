@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from te_select.errors.catching import caught
+from te_select.errors import caught
 from te_select.operator import family
 from te_select.operator.broadcast import joined
 from te_select.operator.stages import stages

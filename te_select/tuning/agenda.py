@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from te_select.backends import schedule_of
+from te_select.base import kinds
 from te_select.errors import SelectError
-from te_select.facts import kinds
 from te_select.operator.access import access_pattern
 from te_select.records import doubt, log
 from te_select.records.log import Record

@@ -5,10 +5,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from te_select.base import kinds, variables
 from te_select.errors import ArgumentError, TuningError
-from te_select.facts import kinds
 from te_select.operator.broadcast import count_of, shown
-from te_select.process import variables
 from te_select.tuning.measuring.measurer import LocalMeasurer, Measurer
 from te_select.tuning.measuring.process import LONGEST
 

@@ -28,9 +28,9 @@ from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule as ms
 
 from te_select.backends import limits
+from te_select.base import forks
 from te_select.errors import ArgumentError
 from te_select.operator.definition import definition
-from te_select.process import forks
 from te_select.tuning.options import Options
 from te_select.tuning.space import SecondsOf, Space, Worth, one_by_one, pairs_of_machine
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from te_select.backends import builder, schedule_of
 from te_select.backends.targets import resolve
+from te_select.base import kinds
 from te_select.compiler.build import versions
 from te_select.compiler.family_library import config_of
 from te_select.compiler.scheduling import checked
 from te_select.errors import ArgumentError, TuningError
-from te_select.facts import kinds
 from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown

@@ -5,8 +5,7 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-from te_select.errors import ArgumentError
-from te_select.errors.notices import warn
+from te_select.errors import ArgumentError, warn
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records.log import Record

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from te_select.errors.catching import suppress
+from te_select.errors import suppress
 from te_select.verify.reference import Array
 
 Bytes = npt.NDArray[np.uint8]

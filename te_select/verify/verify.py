@@ -14,12 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from te_select.errors import ArgumentError, ArtifactError
-from te_select.errors.catching import caught, suppress
-from te_select.facts import kinds
+from te_select.base import forks, kinds
+from te_select.errors import ArgumentError, ArtifactError, caught, suppress
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.process import forks
 from te_select.runtime.call.kernel import Kernel
 from te_select.verify.checks import CHECKS, ENDS, Operands
 from te_select.verify.reference import first_difference, placed

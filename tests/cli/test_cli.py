@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import te_select
-from te_select.process import interrupts
+from te_select.base import interrupts
 from te_select.records.folders import SHIPPED
 from tests.support import programs
 from tests.support.cli import FLAGS, run, run_json
@@ -193,7 +193,7 @@ def test_interrupt_at_any_moment_is_no_traceback(verb):
         "import sys\n"
         "class Finder:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'te_select.process.forks': print('begun', flush=True)\n"
+        "        if name == 'te_select.base.forks': print('begun', flush=True)\n"
         "sys.meta_path.insert(0, Finder())\n"
         "from te_select.cli import main\n"
         "main()"

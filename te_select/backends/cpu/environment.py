@@ -12,9 +12,8 @@ from typing import Any
 from te_select.backends.c_compiler import open_library
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line
-from te_select.errors import ToolchainError
-from te_select.errors.catching import caught
-from te_select.facts.levels import TRIPLES, machine_of
+from te_select.base.levels import TRIPLES, machine_of
+from te_select.errors import ToolchainError, caught
 from te_select.runtime import c
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.profile import Profile, problem_of_threads

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from te_select.backends.c_compiler import CHECKS, HostHalf
 from te_select.backends.static_code import ANY_SHAPES
 from te_select.backends.stub import exported_functions, plain_function, shape_tables, signature
-from te_select.facts.levels import SHORT_ROW_BYTES
+from te_select.base.levels import SHORT_ROW_BYTES
 from te_select.operator import family
 from te_select.operator.broadcast import MAX_RANK
 from te_select.operator.stages import AS_IS, BITS, NUMBERS, SOURCES, Stage

@@ -15,8 +15,8 @@ import tvm_ffi
 from tvm.target import Target, codegen
 
 from te_select.backends.targets import ResolvedTarget
+from te_select.base.levels import NAMES as LEVELS
 from te_select.errors import TargetError
-from te_select.facts.levels import NAMES as LEVELS
 from te_select.operator.broadcast import shown
 from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu import isa

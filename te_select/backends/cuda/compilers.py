@@ -13,8 +13,8 @@ from typing import Any
 
 from te_select.backends.cuda import nvcc, nvrtc
 from te_select.backends.programs import first_line
+from te_select.base.variables import check_building
 from te_select.errors import TargetError, ToolchainError
-from te_select.process.variables import check_building
 from te_select.runtime.call.cuda import driver
 
 COMPILERS = (nvcc, nvrtc)

@@ -5,8 +5,7 @@ from typing import Any
 
 from te_select.backends.cuda.nvcc import OPTIONS, SOURCE
 from te_select.backends.programs import last_lines
-from te_select.errors import ToolchainError
-from te_select.errors.catching import caught
+from te_select.errors import ToolchainError, caught
 
 NAME = "NVRTC"
 

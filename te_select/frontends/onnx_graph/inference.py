@@ -10,8 +10,7 @@ from typing import BinaryIO
 
 from onnx import GraphProto, ModelProto, TypeProto, onnx_cpp2py_export
 
-from te_select.errors import ModelError, ToolchainError
-from te_select.errors.catching import caught
+from te_select.errors import ModelError, ToolchainError, caught
 from te_select.frontends.onnx_graph.nodes import DTYPES
 from te_select.frontends.tensors import Dim, Tensor
 

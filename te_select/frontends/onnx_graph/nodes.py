@@ -6,7 +6,7 @@ from typing import Any
 
 from onnx import AttributeProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto, defs
 
-from te_select.errors.catching import caught
+from te_select.errors import caught
 from te_select.operator.systems import TYPE_NAMES
 
 DTYPES: dict[int, str] = {

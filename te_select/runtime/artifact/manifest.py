@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from te_select.errors import ArtifactError
-from te_select.errors.catching import caught
-from te_select.facts import kinds
+from te_select.base import kinds
+from te_select.errors import ArtifactError, caught
 from te_select.operator import family
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload

@@ -26,10 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from te_select.errors.catching import caught
-from te_select.errors.notices import warn
+from te_select.base import variables
+from te_select.errors import caught, warn
 from te_select.files import atomic, on_disk
-from te_select.process import variables
 
 VARIABLE = "TE_SELECT_CAPTURE"
 EVERY = 64  # calls; of shorter ones more, for

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from te_select.errors.catching import caught
+from te_select.errors import caught
 
 CUDA, CUDA_MANAGED = 2, 13  # kDLCUDA, kDLCUDAManaged
 HOST_DEVICES = (1, 3, 11)  # kDLCPU, kDLCUDAHost, kDLROCMHost

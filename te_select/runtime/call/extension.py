@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np  # noqa: F401 - where the extension imports it, Ctrl-C is lost
 
-from te_select.errors.catching import suppress
-from te_select.errors.notices import warn
+from te_select.errors import suppress, warn
 
 # The most memory that is kept, in MiB; 0 keeps none.
 VARIABLE = "TE_SELECT_KEEP_MEMORY"

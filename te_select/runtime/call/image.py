@@ -17,9 +17,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from te_select.errors import ArtifactError
-from te_select.errors.catching import caught
-from te_select.errors.notices import warn
+from te_select.errors import ArtifactError, caught, warn
 from te_select.files import scratch
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from te_select.errors import ArgumentError, ArtifactError, SelectError
-from te_select.errors.catching import caught
-from te_select.facts import kinds
+from te_select.base import kinds
+from te_select.errors import ArgumentError, ArtifactError, SelectError, caught
 from te_select.operator.broadcast import Shape, shown
 from te_select.operator.dtypes import numpy_dtype
 from te_select.operator.workload import Workload

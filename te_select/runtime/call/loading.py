@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 import tvm_ffi
 
-from te_select.errors import ArtifactError
-from te_select.errors.catching import caught
-from te_select.facts import kinds
+from te_select.base import kinds
+from te_select.errors import ArtifactError, caught
 from te_select.files import on_disk
 from te_select.operator import family
 from te_select.operator.broadcast import printable, shown

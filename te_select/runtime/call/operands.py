@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import tvm_ffi
 
-from te_select.errors import ArgumentError, DTypeError
-from te_select.errors.catching import asked, caught, is_a
+from te_select.errors import ArgumentError, DTypeError, asked, caught, is_a
 from te_select.operator import dtypes
 from te_select.operator.broadcast import Shape, format_shape, shown
 from te_select.operator.dtypes import ELEMENT_TYPES, ElementType, element_type, numpy_dtype

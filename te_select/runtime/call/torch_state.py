@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from te_select.errors import ArgumentError, DTypeError
-from te_select.errors.catching import is_a
+from te_select.errors import ArgumentError, DTypeError, is_a
 from te_select.operator.dtypes import ElementType
 
 _ADVICE = "pass {0}.detach(), call under torch.no_grad(), or use te_select.torch.where"

@@ -18,13 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from te_select.backends import build_key
-from te_select.errors import ArtifactError, SelectError, notices
-from te_select.errors.catching import caught, suppress
-from te_select.errors.notices import warn
+from te_select.base import forks, variables
+from te_select.base.imports import broken_torch_explained, not_installed
+from te_select.errors import ArtifactError, SelectError, caught, notices, suppress, warn
 from te_select.files import cache, on_disk
 from te_select.operator import family
-from te_select.process import forks, variables
-from te_select.process.imports import broken_torch_explained, not_installed
 from te_select.records import doubt, folders
 from te_select.runtime.artifact import embedded, stored
 from te_select.runtime.artifact.manifest import Manifest

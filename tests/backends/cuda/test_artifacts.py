@@ -11,8 +11,8 @@ from te_select import Workload
 from te_select.backends.cuda import builder, compilers
 from te_select.backends.scheduled import symbol
 from te_select.backends.targets import resolve
+from te_select.base.kinds import KINDS
 from te_select.compiler.scheduling import schedule
-from te_select.facts.kinds import KINDS
 from te_select.verify.checks import CHECKS
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel, with_numpy

@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from te_select.errors.catching import caught
+from te_select.errors import caught
 from te_select.runtime.call import raised
 from tests.support.runtime_standin import kernel
 from tests.support.workloads import flat

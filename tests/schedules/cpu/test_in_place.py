@@ -6,7 +6,7 @@ import mmap
 import numpy as np
 import pytest
 
-from te_select.process import forks
+from te_select.base import forks
 from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM, Span
 from tests.support.tir_functions import SPAN_PARAMETERS, compiled, span_function
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from te_select.facts.levels import Level
+from te_select.base.levels import Level
 from te_select.schedules.cpu import isa
 
 SVE = Level("aarch64:sve", 64, 4, {"sve": "sve"}, frozenset({"sve"}))

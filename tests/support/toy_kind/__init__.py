@@ -3,7 +3,7 @@
 It is what a new kind takes: this record, and a folder each of schedules, backends and runtime.
 """
 
-from te_select.facts.kinds import Kind
+from te_select.base.kinds import Kind
 
 HERE = "tests.support.toy_kind"
 TOY = Kind(

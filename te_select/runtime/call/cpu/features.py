@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterable
 from pathlib import Path
 
-from te_select.errors.catching import caught
+from te_select.errors import caught
 from te_select.runtime.call.extension import extension
 
 _CPUINFO = Path("/proc/cpuinfo")

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from te_select.errors import ArgumentError, ArtifactError
-from te_select.errors.catching import caught
+from te_select.errors import ArgumentError, ArtifactError, caught
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import shown
 from te_select.runtime.call import capture, jax_memory, raised

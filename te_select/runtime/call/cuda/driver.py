@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from te_select.errors.catching import caught, suppress
+from te_select.errors import caught, suppress
 
 _LIBRARY = "libcuda.so.1"
 _NAME_BYTES = 256

@@ -7,8 +7,7 @@ from typing import Any
 
 import tvm_ffi
 
-from te_select.errors import ArtifactError
-from te_select.errors.catching import caught
+from te_select.errors import ArtifactError, caught
 from te_select.runtime.call import operands, raised
 from te_select.runtime.call.cuda import driver
 from te_select.runtime.call.cuda.device import CudaDevice

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from te_select.facts import levels
+from te_select.base import levels
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import gc
 import sys
 from collections.abc import Iterator
 
-from te_select.errors import NotInstalledError, SelectError, ToolchainError
-from te_select.errors.catching import caught
+from te_select.errors import NotInstalledError, SelectError, ToolchainError, caught
 
 _OBJECTS = 100_000  # between collections; Python's 700 made them a fifth of importing tvm
 _DISTRIBUTIONS = {"tvm": "apache-tvm", "tvm_ffi": "apache-tvm-ffi"}  # that are named otherwise

@@ -4,9 +4,7 @@ import functools
 import os
 from pathlib import Path
 
-from te_select.errors import ArgumentError, ToolchainError
-from te_select.errors.catching import caught
-from te_select.errors.notices import warn
+from te_select.errors import ArgumentError, ToolchainError, caught, warn
 
 # What te-select reads, in Python and in C; docs/commands.md says what for.
 BUILD = "TE_SELECT_BUILD"

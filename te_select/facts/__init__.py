@@ -1,1 +1,0 @@
-"""Facts: kinds of machines, levels of x86-64, versions."""
