@@ -114,21 +114,25 @@ TE_SELECT_EXPORT(compare) {
   return 0;
 }
 
+static int give_text(const char* text, size_t size, TVMFFIAny* result) {
+  const TVMFFIByteArray given = {text, size};
+  return TVMFFIStringFromByteArray(&given, result);
+}
+
 /* cpuinfo(): the beginning of /proc/cpuinfo, which has all of the first CPU. */
 TE_SELECT_EXPORT(cpuinfo) {
   static char text[1 << 14];
   FILE* file = fopen("/proc/cpuinfo", "r");
-  const TVMFFIByteArray read = {text, file ? fread(text, 1, sizeof(text), file) : 0};
+  size_t size = file ? fread(text, 1, sizeof(text), file) : 0;
   if (file) fclose(file);
-  return TVMFFIStringFromByteArray(&read, result);
+  return give_text(text, size, result);
 }
 
 /* features(): those of the CPU, in one text. */
 TE_SELECT_EXPORT(features) {
   char text[TE_SELECT_CPU_FEATURES_BYTES];
   te_select_list_cpu_features(text);
-  const TVMFFIByteArray found = {text, strlen(text)};
-  return TVMFFIStringFromByteArray(&found, result);
+  return give_text(text, strlen(text), result);
 }
 
 /* CPU seconds of all programs on the CPUs that this process may use; -1 if the system has no count. */
@@ -172,6 +176,5 @@ TE_SELECT_EXPORT(load) {
   snprintf(text, sizeof(text), "%.6f\n%.6f\n%.6f\n%d\n%.100s\n%.100s", seconds_of(CLOCK_MONOTONIC),
            busy, seconds_of(CLOCK_PROCESS_CPUTIME_ID), CPU_COUNT_S(sizeof(mine), mine),
            variable("TE_SELECT_NUM_THREADS"), variable("OMP_NUM_THREADS"));
-  const TVMFFIByteArray line = {text, strlen(text)};
-  return TVMFFIStringFromByteArray(&line, result);
+  return give_text(text, strlen(text), result);
 }

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define FEATURES (sizeof(features) / sizeof(*features))
+
 #if defined(__x86_64__)
 
 #include <cpuid.h>
@@ -11,31 +13,41 @@
 enum { EBX = 1, ECX, EDX };
 enum { NO_STATE = 0, YMM = 0x6, ZMM = 0xe6 }; /* registers the system must save: bits of XCR0 */
 
-/* The names of bits of a register. */
 static const struct {
-  uint32_t leaf, sub;
-  int reg;
+  const char* name;
+  uint32_t leaf;
+  int reg, bit;
   uint32_t state;
-  const char* names[32];
 } features[] = {
-    {1, 0, ECX, NO_STATE, {[0] = "pni", [9] = "ssse3", [19] = "sse4_1", [20] = "sse4_2"}},
-    {1, 0, ECX, NO_STATE, {[22] = "movbe", [23] = "popcnt"}},
-    {1, 0, ECX, YMM, {[12] = "fma", [28] = "avx", [29] = "f16c"}},
-    {7, 0, EBX, NO_STATE, {[3] = "bmi1", [8] = "bmi2"}},
-    {7, 0, EBX, YMM, {[5] = "avx2"}},
-    {7, 0, EBX, ZMM, {[16] = "avx512f", [17] = "avx512dq", [28] = "avx512cd"}},
-    {7, 0, EBX, ZMM, {[30] = "avx512bw", [31] = "avx512vl"}},
-    {7, 0, ECX, NO_STATE, {[8] = "gfni"}},
-    {7, 0, ECX, ZMM, {[1] = "avx512vbmi", [6] = "avx512_vbmi2", [12] = "avx512_bitalg"}},
-    {7, 0, ECX, ZMM, {[14] = "avx512_vpopcntdq"}},
-    {7, 0, EDX, ZMM, {[23] = "avx512_fp16"}},
-    {0x80000001, 0, ECX, NO_STATE, {[5] = "abm", [6] = "sse4a", [21] = "tbm"}},
-    {0x80000001, 0, ECX, YMM, {[11] = "xop", [16] = "fma4"}},
+    {"pni", 1, ECX, 0, NO_STATE},
+    {"ssse3", 1, ECX, 9, NO_STATE},
+    {"sse4_1", 1, ECX, 19, NO_STATE},
+    {"sse4_2", 1, ECX, 20, NO_STATE},
+    {"movbe", 1, ECX, 22, NO_STATE},
+    {"popcnt", 1, ECX, 23, NO_STATE},
+    {"fma", 1, ECX, 12, YMM},
+    {"avx", 1, ECX, 28, YMM},
+    {"f16c", 1, ECX, 29, YMM},
+    {"bmi1", 7, EBX, 3, NO_STATE},
+    {"bmi2", 7, EBX, 8, NO_STATE},
+    {"avx2", 7, EBX, 5, YMM},
+    {"avx512f", 7, EBX, 16, ZMM},
+    {"avx512dq", 7, EBX, 17, ZMM},
+    {"avx512cd", 7, EBX, 28, ZMM},
+    {"avx512bw", 7, EBX, 30, ZMM},
+    {"avx512vl", 7, EBX, 31, ZMM},
+    {"gfni", 7, ECX, 8, NO_STATE},
+    {"avx512vbmi", 7, ECX, 1, ZMM},
+    {"avx512_vbmi2", 7, ECX, 6, ZMM},
+    {"avx512_bitalg", 7, ECX, 12, ZMM},
+    {"avx512_vpopcntdq", 7, ECX, 14, ZMM},
+    {"avx512_fp16", 7, EDX, 23, ZMM},
+    {"abm", 0x80000001, ECX, 5, NO_STATE},
+    {"sse4a", 0x80000001, ECX, 6, NO_STATE},
+    {"tbm", 0x80000001, ECX, 21, NO_STATE},
+    {"xop", 0x80000001, ECX, 11, YMM},
+    {"fma4", 0x80000001, ECX, 16, YMM},
 };
-
-enum { NAMES = 32 * sizeof(features) / sizeof(*features) };
-
-static const char* name_of(unsigned i) { return features[i / 32].names[i % 32]; }
 
 static uint32_t saved_state(void) {
   uint32_t a, b, c, d;
@@ -45,15 +57,14 @@ static uint32_t saved_state(void) {
 }
 
 int te_select_cpu_has(const char* name) {
-  for (unsigned i = 0; i < NAMES; ++i) {
+  for (unsigned i = 0; i < FEATURES; ++i) {
     uint32_t found[4];
-    uint32_t leaf = features[i / 32].leaf;
-    uint32_t sub = features[i / 32].sub;
-    if (!name_of(i) || strcmp(name_of(i), name)) continue;
-    uint32_t state = features[i / 32].state;
+    uint32_t state = features[i].state;
+    if (strcmp(features[i].name, name)) continue;
     return (saved_state() & state) == state &&
-           __get_cpuid_count(leaf, sub, &found[0], &found[EBX], &found[ECX], &found[EDX]) &&
-           found[features[i / 32].reg] >> i % 32 & 1;
+           __get_cpuid_count(features[i].leaf, 0, &found[0], &found[EBX], &found[ECX],
+                             &found[EDX]) &&
+           found[features[i].reg] >> features[i].bit & 1;
   }
   return 0;
 }
@@ -76,13 +87,9 @@ static const struct {
     {"mops", SECOND, 43},
 };
 
-enum { NAMES = sizeof(features) / sizeof(*features) };
-
-static const char* name_of(unsigned i) { return features[i].name; }
-
 int te_select_cpu_has(const char* name) {
-  for (unsigned i = 0; i < NAMES; ++i) {
-    if (!strcmp(name_of(i), name)) return getauxval(features[i].list) >> features[i].bit & 1;
+  for (unsigned i = 0; i < FEATURES; ++i) {
+    if (!strcmp(features[i].name, name)) return getauxval(features[i].list) >> features[i].bit & 1;
   }
   return 0;
 }
@@ -97,9 +104,7 @@ int te_select_cpu_has(const char* name) {
 /* Fixed by Linux. They are written out because old headers lack the names. */
 enum { HWPROBE = 258, IMA_EXT_0 = 4, IMA_V = 1 << 2, V_GET_CONTROL = 70, STATE = 3, OFF = 1 };
 enum { LONGEST = 128 }; /* bytes of a register; longer ones were not tried */
-enum { NAMES = 1 };
-
-static const char* name_of(__attribute__((unused)) unsigned i) { return "v"; }
+static const struct { const char* name; } features[] = {{"v"}};
 
 /* Linux before 6.4 has no hwprobe. Some vendors' kernels of that time give RVV 0.7.1 the bit of V,
  * too: it has no "ta, ma", and vsetvli makes the type invalid, which is its sign. */
@@ -126,7 +131,7 @@ static int has_rvv_1_0(void) {
 }
 
 int te_select_cpu_has(const char* name) {
-  if (strcmp(name, name_of(0)) || !has_rvv_1_0()) return 0;
+  if (strcmp(name, "v") || !has_rvv_1_0()) return 0;
   long bytes;
   __asm__("csrr %0, 0xc22" : "=r"(bytes)); /* vlenb */
   return bytes <= LONGEST;                 /* else what LLVM puts on the stack may not fit there */
@@ -136,7 +141,8 @@ int te_select_cpu_has(const char* name) {
 
 void te_select_list_cpu_features(char text[TE_SELECT_CPU_FEATURES_BYTES]) {
   *text = 0;
-  for (unsigned i = 0; i < NAMES; ++i) {
-    if (name_of(i) && te_select_cpu_has(name_of(i))) text = stpcpy(stpcpy(text, name_of(i)), " ");
+  for (unsigned i = 0; i < FEATURES; ++i) {
+    const char* name = features[i].name;
+    if (te_select_cpu_has(name)) text = stpcpy(stpcpy(text, name), " ");
   }
 }

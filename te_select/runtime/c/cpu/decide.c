@@ -5,13 +5,11 @@
  * a tenth slower (Zen 5, two threads). */
 enum { TASK_BYTES = 1 << 18, MOST_TASKS = 1 << 16 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* The threads of a call, if so many pay. */
 static te_select_crew choose_crew(const te_select_machine* machine, int64_t paid,
                                   int32_t of_caller) {
   int32_t most = of_caller ? of_caller : machine->max_threads;
-  int32_t wanted = (int32_t)least(paid, least(most, TE_SELECT_MOST_THREADS));
+  int32_t wanted = (int32_t)te_select_least(paid, te_select_least(most, TE_SELECT_MOST_THREADS));
   return of_caller ? (te_select_crew){wanted, 0} : te_select_crew_at_hand(wanted, most);
 }
 
@@ -20,7 +18,7 @@ static te_select_crew choose_crew(const te_select_machine* machine, int64_t paid
 static int32_t count_tasks(int64_t moved, int32_t threads) {
   int64_t wanted = moved / TASK_BYTES;
   int64_t each = wanted > threads ? (wanted + threads - 1) / threads : 1;
-  return (int32_t)least(each, MOST_TASKS / threads) * threads;
+  return (int32_t)te_select_least(each, MOST_TASKS / threads) * threads;
 }
 
 int64_t te_select_count_moved(const int64_t bytes[TE_SELECT_OPERANDS]) {

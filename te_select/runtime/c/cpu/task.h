@@ -12,6 +12,8 @@ static inline void te_select_fence(void) {
 #endif
 }
 
+static inline int64_t te_select_least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* Where a part begins. Splits `things` evenly over `parts`; any run of consecutive parts gets an even
  * share, too. */
 static inline int64_t te_select_share(int64_t things, int64_t part, int64_t parts) {

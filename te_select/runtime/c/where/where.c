@@ -46,7 +46,6 @@ typedef struct {
   char* of[TE_SELECT_OPERANDS];
 } room;
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t count_around(const walk* w) {
@@ -110,10 +109,10 @@ static void cut_for_stages(walk* w, int64_t cache) {
   if (te_select_makes_bits(w->stages) && !te_select_makes_side(w->stages) && !has_gaps) cache *= 4;
   int64_t width = w->around.width, most = cache / bytes_per_element(w);
   int64_t row = most;
-  if (w->whole.m > 1 && has_gaps) row = least(most, TE_SELECT_TILE_ROW_BYTES / width);
+  if (w->whole.m > 1 && has_gaps) row = te_select_least(most, TE_SELECT_TILE_ROW_BYTES / width);
   w->piece = w->whole;
   if (w->whole.n > row) w->piece.n = row / LINE_BYTES * LINE_BYTES; /* whole lines of out */
-  w->piece.m = least(w->whole.m, most / w->piece.n);
+  w->piece.m = te_select_least(w->whole.m, most / w->piece.n);
 }
 
 /* Cuts the block into pieces: tiles fit into their buffers, and every thread has work. */
@@ -122,16 +121,17 @@ static void cut_block(walk* w, int64_t tasks) {
   int64_t around = count_around(w);
   w->piece = w->whole;
   if (w->by_tiles) {
-    w->piece.n = least(w->whole.n,
-                       (w->whole.m > 1 ? TE_SELECT_TILE_ROW_BYTES : TE_SELECT_TILE_BYTES) / width);
-    w->piece.m = least(w->whole.m, TE_SELECT_TILE_BYTES / (w->piece.n * width));
+    w->piece.n = te_select_least(
+        w->whole.n, (w->whole.m > 1 ? TE_SELECT_TILE_ROW_BYTES : TE_SELECT_TILE_BYTES) / width);
+    w->piece.m = te_select_least(w->whole.m, TE_SELECT_TILE_BYTES / (w->piece.n * width));
   } else if (w->threads > 1 && around < tasks) {
     int64_t wanted = ceil_div(tasks, around);
     int64_t lines = TE_SELECT_LONG_ROW_BYTES / width; /* stores past the cache need whole lines */
     if (w->whole.m > 1) {
       w->piece.m = ceil_div(w->whole.m, wanted);
     } else {
-      w->piece.n = least(w->whole.n, ceil_div(ceil_div(w->whole.n, wanted), lines) * lines);
+      w->piece.n =
+          te_select_least(w->whole.n, ceil_div(ceil_div(w->whole.n, wanted), lines) * lines);
     }
   }
 }
@@ -198,8 +198,8 @@ static int run_block(const walk* w, const te_select_block* block, char* const* d
 static int run_piece(const walk* w, char* const* start, int64_t number, const room* r) {
   int64_t m = number / w->along * w->piece.m, n = number % w->along * w->piece.n;
   te_select_block block = w->piece;
-  block.m = least(block.m, w->whole.m - m);
-  block.n = least(block.n, w->whole.n - n);
+  block.m = te_select_least(block.m, w->whole.m - m);
+  block.n = te_select_least(block.n, w->whole.n - n);
   char* data[TE_SELECT_OPERANDS];
   for (int i = 0; i < TE_SELECT_OPERANDS; ++i) {
     data[i] = start[i] + m * block.row[i] + n * block.col[i];
@@ -255,7 +255,7 @@ static int run_cut(walk* w, int64_t tasks) {
   w->inside = w->along * ceil_div(w->whole.m, w->piece.m);
   w->count = w->inside * count_around(w);
   if (w->threads == 1) return run_task(0, 1, w);
-  int32_t count = (int32_t)least(tasks, w->count);
+  int32_t count = (int32_t)te_select_least(tasks, w->count);
   return w->pool ? te_select_parallel_on(w->pool, run_task, w, count, w->threads)
                  : te_select_parallel(run_task, w, count, (te_select_crew){w->threads, w->team});
 }

@@ -7,8 +7,6 @@
  * many take 1.1x the time (Emerald Rapids). */
 enum { BLOCK_BYTES = 1 << 14 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 typedef struct {
   const te_select_where_run* runs; /* of the elements' width */
   const te_select_where_chain* of;
@@ -35,9 +33,9 @@ static int run_task(int32_t task, int32_t tasks, void* data) {
   int64_t block = BLOCK_BYTES / c->of->width;
   int64_t all = c->of->elements;
   int64_t blocks = (all + block - 1) / block;
-  int64_t end = least(all, te_select_share(blocks, task + 1, tasks) * block);
+  int64_t end = te_select_least(all, te_select_share(blocks, task + 1, tasks) * block);
   for (int64_t at = te_select_share(blocks, task, tasks) * block; at < end; at += block) {
-    if (run_steps(c, at, least(block, end - at))) return -1;
+    if (run_steps(c, at, te_select_least(block, end - at))) return -1;
   }
   return 0;
 }
