@@ -20,8 +20,8 @@ def main() -> None:
         from te_select.cli.verbs import app  # noqa: PLC0415 - needs typer, which may be missing
     except ModuleNotFoundError as error:
         sys.exit(
-            f"te-select: error: {not_installed('the command line', error)}; it needs rich, typer "
-            "and ml_dtypes, beside the wheel of te-select-runtime or of te-select"
+            f"te-select: error: {not_installed('the command line', error)}; it needs the wheel "
+            "of te-select, or that of te-select-runtime with [cli]: rich, typer and ml_dtypes"
         )
     warnings.showwarning = _warn
     variables.warn_of_unknown()

@@ -112,7 +112,8 @@ def _of_objects(*given: Any) -> Explanation:
     """A call with objects of which arrays are made, or with tensors."""
     *inputs, out = given
     if (of := tensor_libraries.find(given)) is not None:
-        return Explanation(left=f"tensors of {of.__name__.removeprefix('of_')}")
+        found = Explanation(left=f"tensors of {of.__name__.removeprefix('of_')}")
+        return _with(found, "stats() counts those that kernels serve")
     if out is not None:
         numpy_rules.check_array(out)
     if any(map(tensor_libraries.has_own_rule, inputs)):
