@@ -67,10 +67,18 @@ def of(config: Any) -> dict[str, Knob]:
 
 def check(config: Any) -> None:
     """Raise ValueError if a knob has none of its values."""
-    for name, declared in of(config).items():
-        value = getattr(config, name)
-        if type(value) is not type(declared.values[0]) or value not in declared.values:
-            raise ValueError(f"{name} must be {declared.expected}")
+    check_values(config, {name: getattr(config, name) for name in of(config)})
+
+
+def check_values(config: Any, given: Mapping[str, Any]) -> None:
+    """Raise ValueError if the given are no knobs of a class of configs, or none of their values."""
+    declared = of(config)
+    for name, value in given.items():
+        if name not in declared:
+            raise ValueError(f"{name!r} is no knob; expected one of {', '.join(declared)}")
+        values = declared[name].values
+        if type(value) is not type(values[0]) or value not in values:
+            raise ValueError(f"{name} must be {declared[name].expected}")
 
 
 def space(default: Any, pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[int]]:

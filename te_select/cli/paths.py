@@ -59,7 +59,7 @@ def check_results(flag: str, path: Path | None) -> None:
 
 
 def check_plot(path: Path | None) -> None:
-    """Refuse a picture that cannot be drawn, before the work that it shows."""
+    """Refuse a picture that cannot be drawn, and make its folder, before the work that it shows."""
     if path is None:
         return
     with of_flag("--plot"):
@@ -68,3 +68,4 @@ def check_plot(path: Path | None) -> None:
     check_results("--plot", path)
     if importlib.util.find_spec("matplotlib") is None:
         raise ArtifactError(f"{path} cannot be drawn without matplotlib; pip install matplotlib")
+    path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -66,7 +66,9 @@ class ChoiceFlags:
     ] = False
     fix: Annotated[list[str] | None, typer.Option(help="Hold a knob: unroll=4; repeatable.")] = None
     every: Annotated[bool, typer.Option("--all", help="Tune what is near the roof, too.")] = False
-    minutes: Annotated[float | None, typer.Option(min=0.0, help="The most, for all.")] = None
+    minutes: Annotated[
+        float | None, typer.Option(min=0.0, help="The most, for all; 0: nothing.")
+    ] = None
 
     def seconds(self, options: Options, workloads: int) -> float:
         """The most that a session of so many workloads may take."""
@@ -138,6 +140,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     given_effort = {name: getattr(choice, name) for name in ("effort", "trials", "patient")}
     fixed = parse_pairs("--fix", choice.fix, "unroll=4 or rows=true", json.loads)
     options = Options(**given_effort, fixed=fixed, **vars(how), **vars(mask))
+    _check_fixed(fixed, targets)
     logs = place.tuning_logs or user_folder()
     if not as_json:
         _begin(len(wanted) * len(targets), options, place, choice)
@@ -161,6 +164,8 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     drawn = [outcome for outcome in outcomes if outcome.knobs]
     if plot is not None and drawn:
         show.plot(plot, drawn)
+        if not as_json:
+            print(f"drawn in {plot}")
     elif plot is not None and not as_json:
         print("nothing to draw: no workload is done")
     if end is not None and not as_json:
@@ -171,13 +176,27 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
         raise typer.Exit(console.FAILED)
 
 
+def _check_fixed(fixed: Mapping[str, Any], targets: Sequence[tuple[str, str]]) -> None:
+    """Refuse knobs that a target lacks before anything is measured."""
+    if not fixed:
+        return
+    from te_select.backends.targets import resolve  # noqa: PLC0415 - imports tvm
+    from te_select.tuning.space import check_fixed  # noqa: PLC0415 - as above
+
+    for target, _ in targets:
+        kind = resolve(target).kind
+        with of_flag("--fix"):
+            check_fixed(kind, fixed)
+
+
 def _begin(workloads: int, options: Options, place: PlaceFlags, choice: ChoiceFlags) -> None:
     """Say in the first second what to expect, and measure the profile if it is needed."""
     from te_select.tuning import options as module  # noqa: PLC0415 - kept off --help
 
     if place.runner != module.LOCAL:
         return
-    if line := module.outlook(workloads, choice.seconds(options, workloads)):
+    seconds = choice.seconds(options, workloads)
+    if line := module.outlook(workloads, seconds, accept=options.accept_unsure):
         print(line, flush=True)
     if place.profile and place.target == "native" and (line := module.measure_profile()):
         print(line)
@@ -236,7 +255,7 @@ def _print(
     if unsure:
         print(
             f"unsure: {len(unsure)} of {len(records)}, which will not be used; earlier records are "
-            "kept\non idle cores, the same command tries them again"
+            "kept\non idle cores and with more time, the same command tries them again"
         )
     if rest or not outcomes:
         print(rest or "nothing to tune")

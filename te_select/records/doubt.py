@@ -20,23 +20,41 @@ if TYPE_CHECKING:
 
 # Cores. On two of them, 32 of 33 outcomes beside up to 0.06 were right, and 1 of 6 from 0.2 on.
 BUSY = 0.15
-LATE = "the default is the best so far, and the time was over before the trials"
+ALONE = "no other config ran"
 SPREAD = 0.5  # the middle half of the rounds, as a share of their median
 
 
-def outlook(busy: float) -> str:
-    """Say what it does to outcomes that other programs use so many cores, in one line."""
+def outlook(busy: float, *, accept: bool = False) -> str:
+    """Say what it does to outcomes that other programs use so many cores, in one line.
+
+    ``accept`` is that of `reasons`.
+    """
     said = f"other programs use {busy:.2f} cores"
     if busy <= BUSY:
         return said
+    then = "no kernel uses what is unsure; --accept-unsure keeps what wins"
+    if accept:
+        then = "what wins is kept, marked unsure"
     return (
         f"{said}: unless they stop, only configs that are {1 + 2 * busy:.2f}x faster than the "
-        "default are sure, and no kernel uses what is unsure; --accept-unsure keeps what wins"
+        f"default are sure, and {then}"
     )
 
 
+def late(tried: int, most: int) -> str:
+    """Say that the time was over amid the trials, or amid the finals after them."""
+    amid = ", amid the finals" if tried == most else ""
+    return f"the time was over after {tried} of {most} trials{amid}"
+
+
 def reasons(
-    busy: float, spread: float, gain: float = 1.0, promised: float = 1.0, *, accept: bool = False
+    busy: float,
+    spread: float,
+    gain: float = 1.0,
+    promised: float = 1.0,
+    undecided: str = "",
+    *,
+    accept: bool = False,
 ) -> str:
     """Say why an outcome cannot be trusted.
 
@@ -50,6 +68,8 @@ def reasons(
         Measured speed-up of the best config over the default; 1 if the default won.
     promised
         The same of the fastest trial.
+    undecided
+        Why the default has not won, though no config beat it; empty if it has.
     accept
         Whether the best config is recorded all the same.
 
@@ -66,6 +86,8 @@ def reasons(
         found.append(f"the rounds lay {spread:.0%} apart")
     if gain == 1 and promised > 1 + SPREAD:
         found.append(f"the finals did not repeat the {promised:.2f}x of a trial")
+    if gain == 1 and undecided:
+        found.append(undecided)
     if found and gain != 1 and not accept:
         found.append(f"a config measured {gain:.2f}x faster is not recorded")
     return "; ".join(found)

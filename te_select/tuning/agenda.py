@@ -11,6 +11,7 @@ Records outlive TVM: those of other versions are candidates, each compared with 
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ from te_select.tuning.trials import Observer, UntunableError
 NEAR_ROOF = 0.97  # of the roof; a config must gain 1 % twice to win, and a probe varies by 2 %
 BEYOND_ROOF = 4 / 3  # of the roof; no kernel moves so much more than a probe, so one time is wrong
 LOOKING = 1 / 3  # of a session's time
-AGAIN = 1.5  # of the time of a turn; in less, another one finds nothing out
+AGAIN = 2  # times the time of a turn; in less, another one finds nothing out
 OUT_OF_TIME = "the time was over; the same command goes on with it"
 WON = "the default is as fast now; the old record is not taken over"
 
@@ -60,7 +61,10 @@ class Outcome:
     passed_over
         Why it has no record, if that is no failure.
     ended_early
-        Whether the search ended because nothing untried was predicted to be faster.
+        Whether the search ended before its trials: nothing untried was predicted to be faster, or
+        the time was over.
+    late
+        That the time was over, and after how many trials; empty if it was not.
     knobs
         What each knob was worth, the most first; empty if the trials were not kept.
     seconds
@@ -77,6 +81,7 @@ class Outcome:
     default_seconds: float | None = None
     passed_over: str = ""
     ended_early: bool = False
+    late: str = ""
     knobs: Sequence[Knob] = ()
     seconds: Sequence[float | None] = ()
 
@@ -161,6 +166,7 @@ class Agenda:
         self._begun = time.monotonic()
         self._seconds = seconds
         self._again = seconds < math.inf if again is None else again
+        self._looks: list[float] = []  # seconds of each
 
     def run(self, begin: Callable[[Job], None], observe: Observer) -> Iterator[Outcome]:
         """Do the jobs.
@@ -196,7 +202,7 @@ class Agenda:
         queue = [(job, replace(job.outcome(), passed_over=OUT_OF_TIME), 0.0) for job in waiting]
         while queue:
             job, outcome, needed = queue.pop(0)
-            if (left := self._left()) >= needed:
+            if (left := self._left()) >= max(needed, self._look_time()):
                 begin(job)
                 outcome = self._tune(job, observe, max(left / (len(queue) + 1), needed))
                 if outcome.record and outcome.record.unsure and self._again:
@@ -209,18 +215,25 @@ class Agenda:
         """Seconds that are left of a share of the time."""
         return self._begun + share * self._seconds - time.monotonic()
 
+    def _look_time(self) -> float:
+        """Seconds of a look, by those that were taken; the processes begin in the first."""
+        return statistics.fmean(self._looks[1:] or [0.0])
+
     def _look(self, job: Job, begin: Callable[[Job], None], observe: Observer) -> Job | Outcome:
         """Measure what there is to gain; the outcome if that is all."""
         session = job.session
         if not session.options.force and (record := session.find(job.task)):
             knobs = session.kept_knobs(job.task)
             return replace(job.outcome(), record=record, fresh=False, knobs=knobs)
-        if self._left(LOOKING) < 0:
+        if self._left(LOOKING) < self._look_time():
             return job
         begin(job)
+        now = time.monotonic()
         job = job.looked_at(observe)
+        self._looks.append(time.monotonic() - now)
         begun = session.last_run is not None and session.last_run.has_begun
-        if job.share < NEAR_ROOF or self._every or begun:
+        has_time = self._left(LOOKING) >= self._look_time()
+        if job.share < NEAR_ROOF or self._every or begun or not has_time:
             return job
         watch = session.measurer.watch()
         job = job.looked_at(observe)
@@ -236,9 +249,8 @@ class Agenda:
 
     def _tune(self, job: Job, observe: Observer, seconds: float) -> Outcome:
         """Tune one of the jobs that are left, in its share of the time."""
-        until = time.monotonic() + seconds * job.session.options.usual.for_trials
         try:
-            record = job.session.tune(job.task, observe, until)
+            record = job.session.tune(job.task, observe, time.monotonic() + seconds)
             run = job.session.last_run
         except UntunableError as error:
             return replace(job.outcome(), error=str(error))

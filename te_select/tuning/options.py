@@ -48,11 +48,12 @@ class Effort:
 
 
 GAIN = 1.01  # speed-up over the best; what promises less is not worth a trial
+AFTER = "after TVM's import and the first look"  # which nothing can cut short
 # Finals of 25 rounds let a kernel beat itself in 1 of 144 pairs.
 QUICK = "quick"
 EFFORTS = {
     QUICK: Effort(10, 3.0, 0.5, 1.05, 2, (3, 5, 11)),
-    "full": Effort(64, 120.0, 1.0, GAIN, 4, (5, 15, 25)),
+    "full": Effort(64, 120.0, 0.8, GAIN, 4, (5, 15, 25)),
 }
 
 
@@ -134,14 +135,15 @@ _RANGES: dict[str, tuple[tuple[type, ...], float, float, str]] = {
 }
 
 
-def outlook(workloads: int, seconds: float) -> str:
+def outlook(workloads: int, seconds: float, *, accept: bool = False) -> str:
     """Say how busy this machine is, what that does to outcomes, and how long a session may take."""
     from te_select.records import doubt  # noqa: PLC0415 - kept off --help
     from te_select.timing import cores  # noqa: PLC0415 - as above
 
     most = f"{seconds / 60:.0f} minutes" if seconds > 120 else f"{seconds:.0f} seconds"  # noqa: PLR2004
-    of_all = f"{count_of(workloads, 'workload')} in at most {most}" if workloads else ""
-    return "; ".join(filter(None, [of_all, doubt.outlook(cores.others_now())]))
+    of_all = f"{count_of(workloads, 'workload')} in at most {most} {AFTER}" if workloads else ""
+    busy = doubt.outlook(cores.others_now(), accept=accept)
+    return "; ".join(filter(None, [of_all, busy]))
 
 
 def open_measurer(

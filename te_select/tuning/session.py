@@ -32,7 +32,7 @@ from te_select.tuning.journal import Journal, Knob, config_key, knobs_of
 from te_select.tuning.measuring.measurer import Measurer
 from te_select.tuning.options import LOCAL, QUICK, Options, open_measurer
 from te_select.tuning.search import Batches, search
-from te_select.tuning.space import Space
+from te_select.tuning.space import Space, check_fixed
 from te_select.tuning.task import Task
 from te_select.tuning.trials import Observer, Run, UntunableError
 
@@ -78,6 +78,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
                 f"runner {shown(runner)} cannot measure target {self.target.name!r}; expected "
                 f"local, on a machine of that kind"
             )
+        check_fixed(self.target.kind, self.options.fixed)
         self.runner = runner
         self._target = target if isinstance(target, str) else json.dumps(target)
         self._given_logs = tuning_logs
@@ -159,8 +160,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
         observe
             Called with the progress, at every step.
         until
-            When no further config is tried, by the monotonic clock; None for what the effort has,
-            from when the default is measured.
+            When the finals have ended, by the monotonic clock; None for what the effort has, from
+            when the default is measured.
         only
             Configs to compare with the default, and no others; a record does not matter then.
 
@@ -176,30 +177,33 @@ class Session(contextlib.AbstractContextManager["Session"]):
             if (there := self.find(task)) and not (self.options.force or only):
                 return there
             effort = self.options.usual
-            run = Run(task, self.measurer, journal, observe, until or math.inf, effort)
+            run = Run(task, self.measurer, journal, observe, effort)
             self.last_run = run
             if until is None and not only:
                 if config_key(asdict(self._default(task))) not in journal.own:
                     run.look(self._default(task))
-                run.until = time.monotonic() + effort.seconds * effort.for_trials
+                until = time.monotonic() + effort.seconds
+            run.end_by(math.inf if until is None else until)
             watch = self.measurer.watch()
             incumbents = list(only)
             if there:
                 incumbents.append(self._rules.config_from(there.config))
-            if only:
-                trials = run.trials(1 + len(only), iter([[self._default(task)], list(only)]))
-            else:
-                trials = run.trials(*self._search(run, task))
+            size, proposed = 1 + len(only), iter([[self._default(task)], list(only)])
+            if not only:
+                size, proposed = self._search(run, task)
+            trials = run.trials(min(size, self.options.most_trials), proposed)
             in_finals = self.measurer.watch()  # a burst there would be thin in the whole
             best, won, its, of_default = run.finals(incumbents)
             busy = max(watch.others(), in_finals.others())
             spread = its.ratios(of_default).spread
             gain = of_default.median / its.median if won else 1.0
-            accept = self.options.accept_unsure
-            said = doubt.reasons(busy, spread, gain, run.promised, accept=accept)
+            has_met = run.has_met or size == 1
             # A quick session is over when its time is: a full one tries all of it again.
-            if not said and run.is_cut_short and not won and self.options.effort != QUICK:
-                said = doubt.LATE
+            undecided = "" if has_met and self.options.effort == QUICK else run.late
+            if not has_met and not undecided:
+                undecided = doubt.ALONE
+            accept = self.options.accept_unsure and has_met
+            said = doubt.reasons(busy, spread, gain, run.promised, undecided, accept=accept)
             unsure = "" if accept else said
             accepted = said if accept else ""
             if not won or unsure:
@@ -227,7 +231,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
             record = log.made(task.sized, self.target, told | self._provenance(task))
             if not only or not record.default_won:
                 writer.put(self.folder, [record])
-            if said != doubt.LATE:  # else the next session goes on with its trials
+            if not said or said != undecided:  # else the next session goes on with its trials
                 journal.close()
         return record
 
@@ -248,7 +252,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         return self._journals.setdefault(task, journal)
 
     def _search(self, run: Run, task: Task) -> tuple[int, Batches]:
-        """How many configs may be tried, and which are proposed."""
+        """How many configs there are, and which are proposed."""
         cpus = self._builder.tuned_on(self.target)[1] if self.runner == LOCAL else None
         built = task.workload if task.ranges else None
         space = Space(task.points[-1], self.target, cpus, built, self.options.fixed)
@@ -256,7 +260,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         known = space.known(dict.fromkeys(roots))
         total = len({space.effect(config) for config in (space.default, *space.configs, *known)})
         proposed = search(space, self.options, run.seconds_of, known)
-        return min(total, self.options.most_trials), proposed
+        return total, proposed
 
     def _default(self, task: Task) -> Any:
         """The config of a task's first trial."""
@@ -332,5 +336,6 @@ class FamilySession(Session):
         configs = [each for each in configs if fixed.items() <= vars(each).items()]
         if fixed and not configs:
             raise ArgumentError(f"no kernel has the fixed knobs {dict(fixed)}")
-        tried = list(dict.fromkeys([self._default(task), *configs]))[: self.options.most_trials]
-        return len(tried), filter(None, iter((tried[:1], tried[1:])))
+        every = list(dict.fromkeys([self._default(task), *configs]))
+        tried = every[: self.options.most_trials]
+        return len(every), filter(None, iter((tried[:1], tried[1:])))

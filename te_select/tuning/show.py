@@ -240,5 +240,7 @@ def _notes(outcome: Outcome) -> list[str]:
             "changed by more than a tenth"
         )
     if outcome.ended_early:
-        notes.append("ended early: nothing untried is predicted to be faster")
+        why = outcome.late or "nothing untried is predicted to be faster"
+        if not any(why in note for note in notes):
+            notes.append(f"ended early: {why}")
     return [note for note in notes if note]

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,6 @@ from te_select.backends import schedule_of
 from te_select.backends.targets import ResolvedTarget
 from te_select.errors import ArgumentError
 from te_select.operator.access import access_pattern
-from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
 from te_select.records import manage
 from te_select.records.origin import ratio
@@ -47,7 +46,7 @@ class Space:
     Raises
     ------
     ArgumentError
-        If there is no such knob to choose, or the schedule cannot follow the value.
+        If the schedule cannot follow the value of a fixed knob.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Space:
         self.schedule = schedule_of(target.kind)
         self.default = self.schedule.default_config(self._named, target.tvm)
         listed_values = self.schedule.space(self.pattern, target.tvm)
-        default = self._with(fixed, listed_values)
+        default = self._with(fixed)
         self.values = {
             name: tuple(dict.fromkeys((*values, getattr(default, name))))
             for name, values in listed_values.items()
@@ -108,13 +107,8 @@ class Space:
             if config != self.configs[0] and fixed <= vars(config).items()
         ]
 
-    def _with(self, fixed: Mapping[str, int | bool], known: Collection[str]) -> Any:
+    def _with(self, fixed: Mapping[str, int | bool]) -> Any:
         """The default with the knobs that are held."""
-        if unknown := sorted(fixed.keys() - known):
-            raise ArgumentError(
-                f"the knob {shown(unknown[0])} cannot be fixed for this workload; expected one of "
-                f"{', '.join(known)}"
-            )
         try:
             return replace(self.default, **fixed).checked(self._named, self.target.tvm)
         except ValueError as error:
@@ -133,6 +127,14 @@ class Space:
             return True
         shared = self.schedule.without_machine_knobs(self._named, self.target.tvm, config)
         return bool(shared == config)
+
+
+def check_fixed(kind: str, fixed: Mapping[str, Any]) -> None:
+    """Raise ArgumentError if these are no knobs of a kind of machine, or none of their values."""
+    try:
+        knobs.check_values(schedule_of(kind).Config, fixed)
+    except ValueError as error:
+        raise ArgumentError(f"fixed knobs {dict(fixed)} cannot be followed: {error}") from error
 
 
 def changes(config: Any, default: Any) -> dict[str, Any]:

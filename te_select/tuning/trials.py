@@ -15,13 +15,18 @@ from typing import Any
 
 from te_select.errors import TuningError
 from te_select.operator.workload import Workload
-from te_select.timing.rounds import Timing
+from te_select.records import doubt
+from te_select.timing.rounds import WARM_UP, Timing
 from te_select.tuning.journal import Journal, Trial, config_key, knobs_of
-from te_select.tuning.measuring.measurer import Measurer
+from te_select.tuning.measuring.measurer import BATCH, Measurer
 from te_select.tuning.options import EFFORTS, GAIN, Effort
 from te_select.tuning.task import Measurement, Task
 
 LOST = 1.1  # times the default's time, in its trial: such a config would lose the finals
+
+
+class _OverError(Exception):
+    """The time is over."""
 
 
 class UntunableError(TuningError):
@@ -95,17 +100,14 @@ class Run:
         The trials of earlier sessions; those of this one are added.
     observe
         Called with the progress, at every step.
-    until
-        When no further config is tried, by the monotonic clock.
     effort
-        How many configs meet in the finals, and how often.
+        How many configs meet in the finals, and how often; how the time is divided.
     """
 
     task: Task
     measurer: Measurer
     journal: Journal
     observe: Observer
-    until: float = math.inf
     effort: Effort = EFFORTS["full"]
 
     def __post_init__(self) -> None:
@@ -113,7 +115,11 @@ class Run:
         self._trials: list[tuple[Any, Trial]] = []
         self._progress = Progress(self.task.points[-1])
         self._total = self._resumed = 0
-        self.is_cut_short = False  # the time was over before the trials
+        self._until = self._deadline = math.inf  # of the trials, and of the finals
+        self._pace = 0.0  # seconds that a config took; 0 if that is not known
+        self._taken, self._rounds = 0.0, 0  # seconds of a finalist in so many rounds, the last time
+        self._is_cut_short = False  # the time was over before the trials, or before the finals
+        self.has_met = False  # the default has met other configs, and the finals came to their end
         self.has_begun = len(self._known) > 1  # more than the default was measured before
 
     def told(self) -> dict[str, Any]:
@@ -122,10 +128,22 @@ class Run:
         return {
             "resumed": progress.resumed,
             "forgotten": self.journal.forgotten,
-            "ended_early": progress.done < progress.total and not self.is_cut_short,
+            "ended_early": progress.done < progress.total or self._is_cut_short,
+            "late": self.late,
             "knobs": knobs_of([trial for _, trial in self._trials]),
             "seconds": progress.seconds,
         }
+
+    def end_by(self, deadline: float) -> None:
+        """Try configs in the effort's share of the time, and have the finals in the rest."""
+        now = time.monotonic()
+        self._until = now + self.effort.for_trials * (deadline - now)
+        self._deadline = deadline
+
+    @property
+    def late(self) -> str:
+        """That the time was over; empty if it was not."""
+        return doubt.late(len(self._trials), self._total) if self._is_cut_short else ""
 
     def seconds_of(self, config: Any) -> float | None:
         """The median seconds of a config that was measured; None if it failed."""
@@ -168,8 +186,8 @@ class Run:
             pairs = zip(batch, map(self._known.get, keys), strict=True)
             self._trials += [(config, trial) for config, trial in pairs if trial is not None]
             self._show()
-            if self._is_late():
-                self.is_cut_short = len(self._trials) < self._total
+            if self._is_late(self._pace):
+                self._is_cut_short = len(self._trials) < self._total
                 break
         return [trial for _, trial in self._trials]
 
@@ -193,24 +211,50 @@ class Run:
         timed = [(trial.seconds, i) for i, (_, trial) in enumerate(self._trials) if trial.seconds]
         hopeful = [self._trials[i][0] for seconds, i in sorted(timed) if i and seconds < most]
         first, second, last = self.effort.rounds
-        finalists = hopeful[: self.effort.finalists]
-        contest = self._turns(default, [*finalists, *incumbents], first)
-        ahead = [each for each in contest if contest[each].ratio(contest[default]) > GAIN]
-        if ahead:
-            contest = self._turns(default, ahead, second)
-        others = (each for each in contest if each != default)
-        best = max(others, key=lambda each: contest[each].ratio(contest[default]), default=default)
-        if wins(contest[best], contest[default]):
-            duel = self._turns(default, [best], last)
-            if best in duel:
-                return best, wins(duel[best], duel[default]), duel[best], duel[default]
+        if self._pace:
+            self._taken, self._rounds = self._pace / 4, first  # a trial is built, too
+        met = [*incumbents]
+        self.has_met = bool(met) or any(trial.seconds for _, trial in self._trials[1:])
+        contest = {default: Timing((of_default.seconds or math.inf,))}
+        try:
+            contest = self._turns(default, [*hopeful[: self.effort.finalists], *met], first)
+            ahead = [each for each in contest if contest[each].ratio(contest[default]) > GAIN]
+            if ahead:
+                contest = self._turns(default, ahead, second)
+            others = (each for each in contest if each != default)
+            best = max(
+                others, key=lambda each: contest[each].ratio(contest[default]), default=default
+            )
+            if wins(contest[best], contest[default]):
+                duel = self._turns(default, [best], last)
+                if best in duel:
+                    return best, wins(duel[best], duel[default]), duel[best], duel[default]
+        except _OverError:
+            self.has_met = False
+            self._is_cut_short = True
+            best = default
         return best, False, contest[best], contest[default]
 
-    def _is_late(self) -> bool:
+    def _is_late(self, needed: float = 0.0) -> bool:
         """Whether the time is over; the default is measured in any case."""
-        return bool(self._known) and time.monotonic() > self.until
+        return bool(self._known) and time.monotonic() + needed > self._until
 
     def _measure(self, configs: Sequence[Any]) -> Iterator[Trial]:
+        """Measure configs, as many at once as there is time for."""
+        left = list(configs)
+        while left:
+            now = time.monotonic()
+            most = self.measurer.batch
+            if self._until < math.inf:
+                fit = (self._until - now) / self._pace if self._pace else most // BATCH
+                most = max(1, min(most, int(fit)))
+            yield from self._measured(left[:most])
+            self._pace = (time.monotonic() - now) / len(left[:most])
+            left = left[most:]
+            if self._is_late(self._pace):
+                return
+
+    def _measured(self, configs: Sequence[Any]) -> Iterator[Trial]:
         """Measure configs, each at every size, as long as there is time."""
         candidates = zip(*map(self.task.candidates, configs), strict=True)
         by_size = itertools.chain.from_iterable(candidates)
@@ -224,10 +268,21 @@ class Run:
                     return
 
     def _turns(self, default: Any, others: Iterable[Any], rounds: int) -> dict[Any, Timing]:
-        """Times of the default and of those of the configs that did not fail, in turns."""
+        """Times of the default and of those of the configs that did not fail, in turns.
+
+        Raises _OverError if they would not end by the deadline: by the times of the comparison
+        before, and by what a round takes more.
+        """
         configs = list(dict.fromkeys([default, *others]))
+        begun = time.monotonic()
+        more = (rounds - self._rounds) * len(self.task.points)
+        needed = self._taken + more * (WARM_UP + 2 * (self._progress.default or 0.0))
+        if begun + len(configs) * needed > self._deadline:
+            raise _OverError
         by_size = zip(*map(self.task.candidates, configs), strict=True)
         measured = [self.measurer.interleave(each, rounds) for each in by_size]
+        self._rounds = rounds
+        self._taken = (time.monotonic() - begun) / len(configs)
         times = zip(configs, zip(*measured, strict=True), strict=True)
         joined = {config: _joined([part.seconds for part in parts]) for config, parts in times}
         found = {config: timing for config, timing in joined.items() if timing is not None}

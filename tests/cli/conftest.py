@@ -37,7 +37,7 @@ def fake(monkeypatch):
             monkeypatch.setattr(module, "open_measurer", opened)
         monkeypatch.setattr(agenda, "roof_of", lambda *_: 1e11)
         monkeypatch.setattr(options, "measure_profile", lambda: "")
-        monkeypatch.setattr(options, "outlook", lambda *_: "")
+        monkeypatch.setattr(options, "outlook", lambda *_, **__: "")
         return measurer
 
     return use

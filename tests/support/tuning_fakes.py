@@ -28,6 +28,8 @@ def flat(_candidate):
 class FakeMeasurer:
     """A fake of `te_select.tuning.measuring.Measurer`."""
 
+    batch = 8
+
     def __init__(self, seconds=by_unroll, stop_after=None):
         self.seconds = seconds
         self.stop_after = stop_after

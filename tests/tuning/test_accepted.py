@@ -6,7 +6,7 @@ import te_select
 from te_select.records import doubt, folders, log, lookup, manage
 from te_select.records.folders import SHIPPED
 from tests.support.cli import run_json
-from tests.support.tuning_fakes import SMALL, FakeMeasurer, flat
+from tests.support.tuning_fakes import FEW, SMALL, FakeMeasurer, flat
 from tests.support.tuning_records import V4, make
 
 TARGET = V4.name
@@ -34,6 +34,21 @@ def test_default_that_won_is_accepted_too(run, tmp_path):
     record = run(busy=1.0, accept_unsure=True, measurer=FakeMeasurer(flat))
     assert record.default_won and record.accepted == SAID
     assert lookup.find(SMALL, V4, tmp_path).origin.startswith("tuned:")
+
+
+def test_default_that_met_no_other_config_is_not_accepted(run, tmp_path):
+    def default_alone(candidate):
+        return 1e-3 if candidate.config == run.measurer.measured[0].config else None
+
+    for measurer, trials in ((FakeMeasurer(), 1), (FakeMeasurer(default_alone), 9)):
+        record = run(trials=trials, accept_unsure=True, measurer=measurer)
+        assert (record.trials, record.unsure, record.accepted) == (trials, doubt.ALONE, "")
+    assert lookup.find(SMALL, V4, tmp_path).origin == "default"
+
+
+def test_only_config_of_a_space_is_sure(run):
+    record = run(FEW, fixed={"vector_bytes": 64}, accept_unsure=True)
+    assert (record.trials, record.unsure, record.accepted) == (1, "", "")
 
 
 def test_accepted_record_is_tuned_again_until_it_is_sure(run, tmp_path):
@@ -91,6 +106,8 @@ def test_no_record_that_is_shipped_is_unsure():
 def test_outlook_tells_which_gains_will_be_sure(busy, said):
     assert said in doubt.outlook(busy)
     assert ("--accept-unsure" in doubt.outlook(busy)) == (busy > doubt.BUSY)
+    kept = doubt.outlook(busy, accept=True)
+    assert kept.endswith("are sure, and what wins is kept, marked unsure") == (busy > doubt.BUSY)
     gain = 1 + 2 * busy
     assert doubt.reasons(busy, 0.0, gain * 1.001) == ""
     assert busy <= doubt.BUSY or doubt.reasons(busy, 0.0, gain * 0.999)

@@ -33,7 +33,21 @@ def run(tmp_path, monkeypatch):
                 clock.now += 1.0
                 yield measurement
 
-    def start(*workloads, stop_after=None, share=0.5, runner="local", targets=(TARGET,), **options):
+        def interleave(self, candidates, rounds):
+            clock.now += start.turns * len(candidates)
+            return super().interleave(candidates, rounds)
+
+    def start(
+        *workloads,
+        stop_after=None,
+        share=0.5,
+        runner="local",
+        targets=(TARGET,),
+        turns=0.0,
+        **options,
+    ):
+        start.turns = turns
+
         def seconds(candidate):
             return 4e3 * SECONDS[candidate.workload] * by_unroll(candidate)
 
@@ -74,10 +88,10 @@ def test_most_to_gain_is_tuned_first(run):
 
 
 @pytest.mark.parametrize(
-    ("busy", "seconds", "unsure"), [(1, 60, []), (1, 6, ["900"]), (3, 15, ["300"])]
+    ("busy", "seconds", "unsure"), [(1, 60, []), (1, 9.7, ["900"]), (3, 18, ["300"])]
 )
 def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, busy, seconds, unsure):
-    """Another turn has half as much time more: of three that took 2 s, two fit into 6 s."""
+    """Another turn has twice the time: of three that took 2 s, two fit into 9 s."""
     told = iter([1.0] * 2 * busy)  # in the whole and in the finals
     monkeypatch.setattr(cores.Watch, "others", lambda _watch: next(told, 0.0))
     workloads = [FAST, SLOW, MIDDLE] if busy > 1 else [FAST, SLOW]
@@ -136,11 +150,44 @@ def test_fleet_has_no_roof_and_passes_nothing_over(run):
 
 
 def test_time_is_shared_by_those_that_are_left(run):
-    """Three defaults take 3 s; of the 30 s left the first takes a third, and so on."""
+    """Three defaults take 3 s; the first has a third of the 30 s left, of it 0.8 for trials."""
     outcomes = run(SLOW, MIDDLE, FAST, seconds=33.0)
     tried = [outcome.record.trials for outcome in outcomes]
-    assert all(11 <= each <= 12 for each in tried)  # the default, and one a second
+    assert tried == [9, 9, 12]  # the default, and one a second
+    assert run.clock.now <= 33
+
+
+def test_looks_end_when_the_next_one_would_take_more_than_a_third(run):
+    outcomes = run(FAST, MIDDLE, SLOW, seconds=7.5)
+    assert [job.name for job in run.begun[:3]] == ["300", "600", "600"]
+    assert len(outcomes) == 3
+
+
+@pytest.mark.parametrize("turns", [0.0, 0.25])
+def test_finals_end_in_the_time_of_the_session(run, turns):
+    run(SLOW, MIDDLE, FAST, seconds=40.0, turns=turns)
     assert run.clock.now <= 40
+
+
+def test_finals_that_were_cut_short_leave_the_outcome_undecided(run):
+    """The first comparison is all that fits; what was ahead then has not won."""
+    (outcome,) = run(SLOW, seconds=16.0, turns=1.2, trials=8, accept_unsure=True)
+    said = "the time was over after 8 of 8 trials, amid the finals"
+    assert outcome.record.unsure.endswith(said) and outcome.ended_early
+    assert outcome.record.default_won and not outcome.record.accepted
+    assert len(run.measurer.rounds) == 1
+
+
+def test_default_alone_is_never_accepted(run):
+    """The second is not looked at, and its time is over with its default."""
+    outcomes = run(FAST, SLOW, seconds=2.2, accept_unsure=True, every=True)
+    (slow,) = (outcome for outcome in outcomes if outcome.name == "900")
+    assert (slow.record.trials, slow.record.accepted) == (1, "")
+    assert slow.record.unsure == doubt.late(1, 36) and slow.ended_early
+    (line,) = [line for line in show.report([slow]) if "the time was over" in line]
+    assert line == "  unsure: the time was over after 1 of 36 trials"
+    again = {each.name: each for each in run(SLOW, trials=3, accept_unsure=True)}
+    assert again["900"].fresh
 
 
 def test_what_a_workload_leaves_of_its_time_the_others_get(run):
@@ -153,7 +200,7 @@ def test_no_workload_begins_when_the_time_is_over(run):
     *outcomes, slow = run(SLOW, MIDDLE, FAST, seconds=1.5)
     assert not any(outcome.record for outcome in outcomes)
     assert [outcome.passed_over for outcome in outcomes] == [OUT_OF_TIME, OUT_OF_TIME]
-    assert slow.record.unsure == doubt.LATE
+    assert slow.record.unsure == doubt.late(2, 36) and slow.ended_early
     assert not any(outcome.error for outcome in outcomes)
     assert run.probed == 1
     again = run(SLOW, MIDDLE, FAST, trials=3)
@@ -162,7 +209,7 @@ def test_no_workload_begins_when_the_time_is_over(run):
 
 def test_trials_that_were_cut_short_are_taken_over(run):
     (cut,) = run(SLOW, seconds=4.0, accept_unsure=True)
-    assert (cut.record.unsure, cut.record.accepted) == ("", doubt.LATE)
+    assert (cut.record.unsure, cut.record.accepted) == ("", doubt.late(3, 36))
     (whole,) = run(SLOW)
     assert whole.resumed == cut.record.trials - 1 > 0  # the default is measured anew
     assert whole.record.gain > 1

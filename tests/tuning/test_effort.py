@@ -2,6 +2,7 @@
 
 import pytest
 
+from te_select import Workload
 from te_select.cli.tune import ChoiceFlags
 from te_select.errors import ArgumentError
 from te_select.records import log
@@ -44,8 +45,26 @@ def test_time_of_one_workload_begins_with_its_default(run, monkeypatch):
                 yield measurement
 
     record = run(BIG, Slow(), effort="quick", trials=None)
-    assert record.trials == 5  # the default, and what begins in 1.5 seconds
+    assert record.trials == 4  # the default, and what ends in 1.5 seconds
     assert record.unsure == ""  # the time is over as it should be
+
+
+def test_ranges_of_sizes_keep_the_time_too(run, monkeypatch):
+    """A config is measured at three sizes, and is known only after the third."""
+    clock = Clock()
+    for module in (session, trials):
+        monkeypatch.setattr(module, "time", clock)
+
+    class Slow(FakeMeasurer):
+        def measure(self, candidates):
+            for measurement in super().measure(candidates):
+                clock.now += 0.1
+                yield measurement
+
+    named = Workload(("n", 1), ("n", 512), ())
+    record = run(named, Slow(), effort="quick", trials=None, sizes={"n": (3, 300)})
+    assert record.trials == 6  # the default, and five in 1.5 seconds
+    assert clock.now <= 0.3 + 3.0
 
 
 def test_full_session_tries_again_what_a_quick_one_has_recorded(run):
@@ -57,12 +76,14 @@ def test_full_session_tries_again_what_a_quick_one_has_recorded(run):
 def test_first_line_has_the_time_and_how_busy_others_are(monkeypatch):
     monkeypatch.setattr(cores, "others_now", lambda: 0.6)
     said = options.outlook(39, 39 * 3.0)
-    assert said.startswith("39 workloads in at most 117 seconds; other programs use 0.60 cores: ")
+    assert said.startswith(
+        f"39 workloads in at most 117 seconds {options.AFTER}; other programs use 0.60 cores: "
+    )
     monkeypatch.setattr(cores, "others_now", lambda: 0.0)
     assert options.outlook(1, 600.0) == (
-        "1 workload in at most 10 minutes; other programs use 0.00 cores"
+        f"1 workload in at most 10 minutes {options.AFTER}; other programs use 0.00 cores"
     )
-    assert options.outlook(2, 120.0).startswith("2 workloads in at most 120 seconds; ")
+    assert options.outlook(2, 120.0).startswith("2 workloads in at most 120 seconds ")
     assert options.outlook(0, 0.0) == "other programs use 0.00 cores"
 
 
@@ -70,7 +91,7 @@ def test_first_line_is_printed_before_anything_is_measured(tmp_path, monkeypatch
     def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(options, "outlook", lambda count, seconds: f"{count} in {seconds}")
+    monkeypatch.setattr(options, "outlook", lambda count, seconds, accept: f"{count} in {seconds}")
     monkeypatch.setattr(options, "measure_profile", interrupt)
     shapes = ["--cond", "9", "--then", "9", "--else", "", "--tuning-logs", tmp_path]
     result = run_verb("tune", *shapes, "--effort", "quick")
@@ -104,7 +125,10 @@ def test_record_of_a_fixed_knob_does_not_end_the_search(run):
 @pytest.mark.parametrize(
     ("fixed", "said"),
     [
-        ({"unrol": 4}, "the knob 'unrol' cannot be fixed for this workload; expected one of"),
+        (
+            {"unrol": 4},
+            "fixed knobs {'unrol': 4} cannot be followed: 'unrol' is no knob; expected one",
+        ),
         ({"unroll": 3}, "fixed knobs {'unroll': 3} cannot be followed: "),
         ({"unroll": "4"}, "fixed knobs {'unroll': '4'} cannot be followed: "),
     ],
@@ -113,6 +137,17 @@ def test_knob_that_cannot_be_held_is_refused(run, fixed, said):
     with pytest.raises(ArgumentError) as caught:
         run(fixed=fixed)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("target", ["native", "cuda:sm_90"])
+@pytest.mark.parametrize("pair", ["unrol=4", "threads=3", "unroll=3"])
+def test_knob_of_another_name_or_value_is_bad_usage(tmp_path, monkeypatch, target, pair):
+    """It is refused before the profile is measured, and whatever has a record."""
+    monkeypatch.setattr(options, "outlook", pytest.fail)
+    flags = ["--cond", "9", "--then", "9", "--else", "", "--tuning-logs", tmp_path]
+    result = run_verb("tune", *flags, "--target", target, "--fix", pair)
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
+    assert "--fix fixed knobs {" in result.stderr
 
 
 def test_report_has_every_value_tried_with_its_best_time():
