@@ -16,18 +16,14 @@ from soak.rounds import Worker
 from soak.summary import Done
 
 ATTACKS: Mapping[str, str] = {
-    "races": "two exporters or two copies write to one path at a time, and a loader reads it",
-    "kills": "exporters get SIGKILL at any moment",
+    "repeated": "tests of writers, forks and threads, whose outcome depends on the moment",
+    "sanitized": "tests of the C half under ASan and UBSan",
     "damage": "libraries and manifests are flipped, cut and edited",
     "logs": "tuning logs are flipped, cut, shuffled, merged badly and wrong in every field",
     "readers": "model files are wrong in every field",
-    "timers": "a timer raises exceptions during calls",
-    "forks": "processes fork while their threads compile, call and load",
     "where": "random calls of te_select.where against numpy.where, bit for bit",
-    "cache": "cold starts, kills, bad folders and damaged entries of the cache of where()",
-    "fuzz": "random workloads, configs, targets and placements against NumPy, bit for bit",
-    "sanitized": "the C half under ASan and UBSan takes and refuses fake tensors",
-    "threads": "the C half under TSan is called from several threads at a time",
+    "cache": "cold starts and kills of what fills the cache of where()",
+    "fuzz": "random workloads, configs, targets and profiles against NumPy, bit for bit",
 }
 _MINUTES = 10.0
 _FAILED, _INTERRUPTED = 1, 130
@@ -66,7 +62,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--minutes", type=float, help=f"for all attacks; default {_MINUTES:.0f}")
-    parser.add_argument("--only", help="a list of attacks, such as races,kills; default all")
+    parser.add_argument("--only", help="a list of attacks, such as damage,logs; default all")
     parser.add_argument("--seed", type=int, default=0, help="of the first rounds; default 0")
     parser.add_argument("--rounds", type=int, help="of each attack; default as many as fit")
     given = parser.parse_args(arguments)

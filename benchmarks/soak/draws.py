@@ -1,8 +1,7 @@
-"""Random workloads, configs, targets and masks, from a generator of random numbers."""
+"""Random workloads, configs and targets, from a generator of random numbers."""
 
 import dataclasses
 import functools
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,8 +15,6 @@ from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import Dim
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.records.sizes import representative
-from te_select.verify.checks import runs
-from te_select.verify.guarded import Bytes
 
 _RANKS = (0, 1, 2, 2, 2, 3, 3, 3, 4, 5)
 _EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257)
@@ -25,7 +22,6 @@ _ELEMENTS = (200, 5_000, 60_000)  # limits for the elements of a workload
 _LARGE = 1 << 22  # elements; such a workload is stored past the caches by default
 _RULES = ("none", "numpy", "pdpd", *["multidirectional"] * 4)
 _NAMES = ("n", "m", "k")
-_SIZES = (0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 65, 100, 129, 300)
 # Beside those of the space: so small that small workloads are cut and stored past caches.
 _MORE: Mapping[str, tuple[int, ...]] = {
     "vector_bytes": (16, 32, 64),
@@ -56,7 +52,7 @@ _TARGETS: tuple[str | dict[str, Any], ...] = (
 )
 
 
-def chance(rng: np.random.Generator, share: float) -> bool:
+def _chance(rng: np.random.Generator, share: float) -> bool:
     """True in such a share of the cases."""
     return bool(rng.random() < share)
 
@@ -80,22 +76,22 @@ def workload(rng: np.random.Generator) -> Workload:
 
 def _shapes(rng: np.random.Generator) -> tuple[tuple[Dim, ...], ...]:
     """Shapes of cond, then, else and of all together."""
-    rank = int(rng.choice(_RANKS)) if chance(rng, 0.9) else int(rng.integers(6, 13))
+    rank = int(rng.choice(_RANKS)) if _chance(rng, 0.9) else int(rng.integers(6, 13))
     most = int(rng.choice(_ELEMENTS, p=(0.3, 0.5, 0.2)))
-    names = 0.5 if chance(rng, 0.4) else 0.0
+    names = 0.5 if _chance(rng, 0.4) else 0.0
     out: list[Dim] = []
     for _ in range(rank):  # the innermost axis first, which may so be long
         fitting = [extent for extent in _EXTENTS if extent <= max(1, most)]
-        extent = 0 if chance(rng, 0.01) else int(rng.choice(fitting))
+        extent = 0 if _chance(rng, 0.01) else int(rng.choice(fitting))
         most //= max(1, extent)
-        out.insert(0, str(rng.choice(_NAMES)) if chance(rng, names) else extent)
+        out.insert(0, str(rng.choice(_NAMES)) if _chance(rng, names) else extent)
 
-    mixed = chance(rng, 0.6)  # most neighbouring axes have other operands move along them
+    mixed = _chance(rng, 0.6)  # most neighbouring axes have other operands move along them
 
     def operand() -> tuple[Dim, ...]:
-        lead = int(rng.integers(rank + 1)) if chance(rng, 0.2) else 0
-        stays = 0.4 if mixed else rng.random() if chance(rng, 0.8) else 0.0  # how much broadcasts
-        return tuple(1 if chance(rng, stays) else dim for dim in out[lead:])
+        lead = int(rng.integers(rank + 1)) if _chance(rng, 0.2) else 0
+        stays = 0.4 if mixed else rng.random() if _chance(rng, 0.8) else 0.0  # how much broadcasts
+        return tuple(1 if _chance(rng, stays) else dim for dim in out[lead:])
 
     return operand(), operand(), operand(), tuple(out)
 
@@ -111,20 +107,6 @@ def large(rng: np.random.Generator) -> Workload:
     cond, then, else_ = patterns[int(rng.integers(len(patterns)))]
     dtype = str(rng.choice(["uint8", "float16", "float32"]))
     return Workload(cond, then, else_, dtype, "multidirectional")
-
-
-def sizes(rng: np.random.Generator, of: Workload) -> dict[str, int]:
-    """A size for every named dim; limited, so that there are not too many elements."""
-    found = {name: int(rng.choice(_SIZES)) for name in of.dim_names}
-    while max(found.values(), default=0) > 1 and _elements(of, found) > max(_ELEMENTS):
-        found[max(found, key=lambda name: found[name])] //= 3
-    return found
-
-
-def _elements(of: Workload, named: Mapping[str, int]) -> int:
-    """Elements of out without its extents of 0, because an input may lack such an axis."""
-    extents = (dim if isinstance(dim, int) else named[dim] for dim in of.out_shape)
-    return math.prod(max(1, extent) for extent in extents)
 
 
 def config(rng: np.random.Generator, of: Workload, target: ResolvedTarget) -> dict[str, Any]:
@@ -162,15 +144,3 @@ def targets() -> tuple[ResolvedTarget, ...]:
         if not builder(target.kind).missing(target):
             found.append(target)
     return tuple(found)
-
-
-def mask(rng: np.random.Generator, count: int) -> Bytes:
-    """Bytes of cond: mixed, of one value, in runs, or true by another byte than 1."""
-    mixed = rng.integers(0, 2, count, np.uint8)
-    kind = str(rng.choice(("mixed", "false", "true", "runs", "truths")))
-    if kind == "runs":
-        return runs(rng, count)
-    if kind == "truths":
-        mixed *= rng.integers(0, 256, count, np.uint8)
-        return mixed
-    return mixed if kind == "mixed" else np.full(count, kind == "true", np.uint8)

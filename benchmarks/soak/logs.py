@@ -12,22 +12,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import te_select
-from soak import fuzz
+from soak import fuzz, hostile
 from soak.found import Found
 from te_select.errors import TuningError
 from te_select.records import log
 from te_select.records.folders import SESSIONS, SHIPPED, of_targets
 from te_select.records.log import Record
-from tests.support import hostile
 from tests.support.damaged_bytes import damaged
 
 _WORKLOADS = tuple(te_select.Workload((n,), (n,), (n,)) for n in (1, 79, 1024, 65536))
 """Some that have records."""
 _COMPILED = 4  # one of so many logs is used to compile
-_CALLS = 3
 
 
 def attack(seed: int, found: Found, damages: int = 60) -> None:
@@ -66,8 +62,7 @@ def _damage(rng: random.Random, logs: Path, found: Found, compiles: bool) -> Non
                 found.failed(f"{what}: a record has another one's workload")
             if compiles:
                 kernel = te_select.compile(rng.choice(_WORKLOADS), tuning_logs=logs)
-                generator = np.random.default_rng(rng.randrange(1 << 32))
-                fuzz.check(kernel, what, generator, found, _CALLS)
+                fuzz.check(kernel, what, rng.randrange(1 << 32), found)
         if any("\n" in str(each.message) for each in warned):
             found.failed(f"{what}: a warning of many lines")
     except TuningError as error:

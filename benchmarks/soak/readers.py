@@ -3,6 +3,7 @@
 A file is read, or it is refused in one line, in time and memory that are bounded.
 """
 
+import importlib
 import json
 import os
 import random
@@ -16,53 +17,23 @@ from typing import Any
 from xml.etree import ElementTree as Tree
 
 import te_select
+from soak import hostile
 from soak.found import Found
-from tests.support import hostile
 
 _MEMORY = 2 << 30  # bytes more than the process has; the largest file that is read takes 1 GiB
 _SECONDS = 60  # of one file; most take some ms
 _LONGEST = 2000  # characters of a message
+_WRITERS = "onednn_graph", "openvino_ir"
 _LARGEST = 100_000  # bytes of a file of the corpus; parsing larger ones would be most of the work
-_TENSORS: list[dict[str, Any]] = [
-    {"id": i, "dtype": dtype, "shape": [4, 5], "stride": [5, 1], "layout_type": "strided"}
-    for i, dtype in enumerate(("boolean", "f32", "f32", "f32", "f32"))
-]
-_GRAPH = {
-    "graph": [
-        {"kind": "ReLU", "attrs": {}, "inputs": _TENSORS[1:2], "outputs": _TENSORS[4:]},
-        {
-            "kind": "Select",
-            "attrs": {"auto_broadcast": {"type": "string", "value": "numpy"}},
-            "inputs": [_TENSORS[0], _TENSORS[4], _TENSORS[2]],
-            "outputs": _TENSORS[3:4],
-        },
-    ]
-}
-_LAYERS = "".join(
-    f'<layer id="{i}" name="{name}" type="Parameter" version="opset1"><data shape="?,5" '
-    f'element_type="{element}"/><output><port id="0" precision="{precision}"><dim>-1</dim>'
-    "<dim>5</dim></port></output></layer>"
-    for i, (name, element, precision) in enumerate(
-        (("c", "boolean", "BOOL"), ("t", "f32", "FP32"), ("e", "f32", "FP32"))
-    )
-)
-_PORTS = "".join(f'<port id="{i}"><dim>-1</dim><dim>5</dim></port>' for i in range(3))
-_EDGES = "".join(
-    f'<edge from-layer="{i}" from-port="0" to-layer="3" to-port="{i}"/>' for i in range(3)
-)
-_NET = (
-    f'<layers>{_LAYERS}<layer id="3" name="s" type="Select" version="opset1"><data '
-    f'auto_broadcast="numpy"/><input>{_PORTS}</input><output><port id="3" precision="FP32">'
-    f"<dim>-1</dim><dim>5</dim></port></output></layer>{{}}</layers><edges>{_EDGES}</edges>"
-)
-_THEN = _NET.format("")
-_ELSE = _NET.format("").replace("Select", "Multiply")
-_IF = (
-    '<layer id="4" name="if" type="If" version="opset8"><port_map><input external_port_id="0" '
-    f'internal_layer_id="0"/></port_map><then_body>{_THEN}</then_body><else_body>{_ELSE}</else_body>'
-    "</layer>"
-)
-_IR = f'<net name="n" version="11">{_NET.format(_IF)}</net>'
+# These write files for tests, so that they have no types.
+onednn, openvino = (importlib.import_module(f"tests.support.{name}") for name in _WRITERS)
+_RELU = onednn.op("ReLU", [onednn.tensor(4, [4, 5])], [onednn.tensor(1, [4, 5])])
+_GRAPH = {"graph": [_RELU, onednn.select([4, 5], [4, 5], [4, 5], auto_broadcast="numpy")]}
+_NET = openvino.select("?,5", "?,5", "?,5", auto_broadcast="numpy")
+_BODY = _NET[_NET.index("<layers>") : _NET.index("</net>")]
+_MAP = '<port_map><input external_port_id="0" internal_layer_id="0"/></port_map>'
+_BODIES = f"{_MAP}<then_body>{_BODY}</then_body><else_body>{_BODY}</else_body>"
+_IR = _NET.replace("</layers>", openvino.layer(4, "If", extra=_BODIES) + "</layers>")
 Making = Callable[[], bytes]
 
 

@@ -102,6 +102,7 @@ def test_csv_has_a_line_for_each_contestant_with_its_figures(tmp_path):
         mask=Mask(10, 64), wrong={"liar": "out[0] is 0x1"}, unsupported={"picky": "no such type"}
     )
     assert found.label == "short 10 % x64"
+    assert [measured(mask=Mask(each)).label for each in (75, 50)] == ["short 75 %", "short"]
     write_csv(path, results(found))
     lines = {line["contestant"]: line for line in csv.DictReader(path.open())}
     assert set(lines) == {OURS, "numpy", COPY, SELECT, "liar", "picky"}

@@ -163,23 +163,20 @@ def test_bench_fails_if_a_kernel_of_ours_is_wrong(wrong, code, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "message"),
+    ("args", "message"),
     [
-        (["--suite", "x"], 2, "--suite 'x' is not known; expected one of default, baselines"),
-        (["--only", "x"], 2, "--only 'x' matches no workload; expected a glob over"),
-        ([*SMALL, "--only", "x"], 2, "and --model is given; expected one"),
-        ([*SMALL, "--density", "200"], 2, "--density '200' is no list of numbers from 0 to 100"),
-        ([*SMALL, "--density", "nan"], 2, "is no list of numbers from 0 to 100"),
-        ([*SMALL, "--block", "0"], 2, "is no list of numbers from 1 to inf"),
-        ([*SMALL, "--peers", "x"], 2, "--peers 'x' names no peer"),
-        ([*SMALL, "--csv", "/proc/x.csv"], 2, "/proc/x.csv cannot be written: No such file"),
-        ([*SMALL, "--csv", "/tmp"], 2, "--csv /tmp is no plain file; expected one"),
-        ([*SMALL, "--plot", "x.bmp"], 2, "--plot x.bmp ends in none of .png, .svg, .pdf"),
-        (["--cond", "n", "--then", "n", "--else", ""], 2, "--size n=8"),
+        (["--suite", "x"], "--suite 'x' is not known; expected one of default, baselines"),
+        (["--only", "x"], "--only 'x' matches no workload; expected a glob over"),
+        ([*SMALL, "--only", "x"], "and --model is given; expected one"),
+        ([*SMALL, "--density", "200"], "--density '200' is no list of numbers from 0 to 100"),
+        ([*SMALL, "--density", "nan"], "is no list of numbers from 0 to 100"),
+        ([*SMALL, "--block", "0"], "is no list of numbers from 1 to inf"),
+        ([*SMALL, "--peers", "x"], "--peers 'x' names no peer"),
+        ([*SMALL, "--csv", "/proc/x.csv"], "/proc/x.csv cannot be written: No such file"),
+        ([*SMALL, "--csv", "/tmp"], "--csv /tmp is no plain file; expected one"),
+        ([*SMALL, "--plot", "x.bmp"], "--plot x.bmp ends in none of .png, .svg, .pdf"),
+        (["--cond", "n", "--then", "n", "--else", ""], "--size n=8"),
     ],
 )
-def test_bad_usage_says_what_is_accepted(args, code, message):
-    result = bench(*args)
-    assert result.exit_code == code, result.output
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
+def test_bad_usage_says_what_is_accepted(args, message):
+    assert message in cli.refused("bench", *args)

@@ -17,7 +17,8 @@ import te_select
 from te_select.base import interrupts
 from te_select.records.folders import SHIPPED
 from tests.support import programs
-from tests.support.cli import FLAGS, run, run_json
+from tests.support.cli import FLAGS, refused, run, run_json
+from tests.support.libraries import beside
 
 
 @pytest.mark.parametrize(
@@ -51,12 +52,7 @@ from tests.support.cli import FLAGS, run, run_json
     ],
 )  # fmt: skip
 def test_bad_usage_exits_2_and_says_what_is_accepted(args, message):
-    result = run(*args)
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith("te-select: error: ")
-    assert result.stderr.count("\n") == 1
-    assert message in result.stderr
+    assert message in refused(*args)
 
 
 @pytest.mark.parametrize(
@@ -68,22 +64,20 @@ def test_bad_usage_exits_2_and_says_what_is_accepted(args, message):
     ],
 )
 def test_an_error_has_its_kind_in_json(args, kind):
-    result = run(*args)
-    assert result.exit_code == (1 if kind == "ArtifactError" else 2), result.output
-    assert result.stderr.startswith("te-select: error: ")
-    assert result.stderr.count("\n") == 1
+    code = 1 if kind == "ArtifactError" else 2
+    said = refused(*args, code=code)
     as_json = run(*args, "--json")
-    assert as_json.exit_code == result.exit_code
+    assert as_json.exit_code == code
     document = json.loads(as_json.stdout)
     assert document["kind"] == kind
-    assert f"te-select: error: {document['error']}\n" == result.stderr
+    assert f"te-select: error: {document['error']}\n" == said
 
 
 def test_a_field_is_spelt_alike_everywhere(tmp_path):
     path = tmp_path / "mask.so"
     compiled = run_json("compile", *FLAGS, "-o", path)
     inspected = run_json("inspect", path)
-    manifest = json.loads(path.with_suffix(".json").read_text())
+    manifest = beside(path)
     assert compiled["kernels"] == inspected["kernels"]
     assert manifest["kernels"][0].items() <= compiled["kernels"][0].items()
     for document in (compiled, inspected):
@@ -95,10 +89,7 @@ def test_a_field_is_spelt_alike_everywhere(tmp_path):
 def test_files_that_cannot_be_read_are_one_line(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
     for flags in (["--workloads", tmp_path / "file"], ["--workload", content.decode("latin-1")]):
-        result = run("compile", *flags, "-o", "x.so")
-        assert result.exit_code == 2, result.output
-        assert result.stderr.startswith("te-select: error: ")
-        assert result.stderr.count("\n") == 1
+        refused("compile", *flags, "-o", "x.so")
 
 
 def test_env_names_versions_cpu_and_compiler():
@@ -164,9 +155,7 @@ def test_work_is_done_where_stderr_is_closed(tmp_path, closing):
     ids=" ".join,
 )
 def test_empty_path_is_bad_usage(words):
-    result = run(*words)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.endswith(" is empty; expected a path\n")
+    assert refused(*words).endswith(" is empty; expected a path\n")
 
 
 def test_interrupt_during_imports_is_the_usual_exit_code():
@@ -224,9 +213,6 @@ def test_a_reader_that_leaves_is_no_error(unbuffered):
         [sys.executable, "-c", code], env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    assert process.stdin
-    assert process.stdout
-    assert process.stderr
     process.stdout.close()
     process.stdin.close()
     assert process.stderr.read() == b""
@@ -270,9 +256,7 @@ def test_h_is_help_on_every_verb(verb):
     ],
 )
 def test_option_with_too_many_values_or_too_few_is_refused(words, message):
-    result = run(*words)
-    assert result.exit_code == 2
-    assert result.stderr.startswith(f"te-select: error: {message}")
+    assert refused(*words).startswith(f"te-select: error: {message}")
 
 
 def test_warning_is_one_line(tmp_path):

@@ -8,7 +8,7 @@ import te_select
 from te_select.runtime.call.kernel import FORCED_LEVEL
 from te_select.verify import verify as verify_module
 from te_select.verify.checks import CHECKS
-from tests.support.cli import run, run_json
+from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
 
 
@@ -17,20 +17,16 @@ def test_no_memory_is_one_line(one, monkeypatch):
         raise MemoryError("Unable to allocate 1. PiB")
 
     monkeypatch.setattr(verify_module, "verify_kernel", fail)
-    result = run("verify", one)
-    assert result.exit_code == 1
-    assert result.stderr == (
-        "te-select: error: there is not enough memory: Unable to allocate 1. PiB\n"
-    )
+    said = "te-select: error: there is not enough memory: Unable to allocate 1. PiB\n"
+    assert refused("verify", one, code=1) == said
 
 
 def test_file_that_is_no_regular_one_is_not_waited_for(tmp_path):
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
     for file in (pipe, Path("/dev/zero")):
-        done = run("compile", "-o", tmp_path / "x.so", "--workloads", file)
-        assert done.exit_code == 2, done.output
-        assert f"{file} is not a regular file; expected a JSON list of" in done.stderr
+        said = refused("compile", "-o", tmp_path / "x.so", "--workloads", file)
+        assert f"{file} is not a regular file; expected a JSON list of" in said
 
 
 def test_verify_passes_every_check_of_every_kernel(two):

@@ -1,7 +1,6 @@
 """What a manifest says of the software that a library is made of and by."""
 
 import hashlib
-import json
 
 import pytest
 
@@ -9,7 +8,8 @@ import te_select
 from te_select.backends import build_key
 from te_select.compiler import build
 from te_select.runtime.artifact import stored
-from tests.support.cli import run, run_json
+from tests.support.cli import refused, run, run_json
+from tests.support.libraries import beside
 from tests.support.workloads import flat
 
 W = flat(4)
@@ -21,7 +21,7 @@ def path(tmp_path_factory):
 
 
 def test_manifest_lists_components_versions_and_licences(path):
-    document = json.loads(path.with_suffix(".json").read_text())
+    document = beside(path)
     by_name = {each["name"]: each for each in document["components"]}
     assert by_name["te-select"] == {
         "name": "te-select",
@@ -44,7 +44,7 @@ def test_bill_of_materials_has_the_same_components(path):
     told = {each["name"]: each["value"] for each in library["properties"]}
     assert told["te-select:te_select_sources"] == build_key.of_sources()
     assert told["te-select:target"] == stored.read(path).manifest.target["name"]
-    listed = json.loads(path.with_suffix(".json").read_text())["components"]
+    listed = beside(path)["components"]
     found = [(each["name"], each["version"]) for each in document["components"]]
     assert found == [(each["name"], each["version"]) for each in listed]
     scopes = {each["name"]: each["scope"] for each in document["components"]}
@@ -68,16 +68,16 @@ def test_bill_of_materials_is_valid_and_the_same_at_every_time(path, monkeypatch
         monkeypatch.setenv("SOURCE_DATE_EPOCH", moment)
         assert run_json("inspect", path, "--sbom")["metadata"]["timestamp"] == said
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
-    refused = run("inspect", path, "--sbom")
-    assert "SOURCE_DATE_EPOCH is 'today'; expected a whole number" in refused.stderr
+    said = refused("inspect", path, "--sbom")
+    assert "SOURCE_DATE_EPOCH is 'today'; expected a whole number" in said
 
 
 def test_bill_of_materials_is_of_a_whole_library(path, tmp_path):
     changed = tmp_path / "lib.so"
     changed.write_bytes(path.read_bytes() + b"x")
     assert run("inspect", changed, "--sbom").exit_code == 1
-    refused = run("inspect", "--cond", "4", "--then", "4", "--else", "4", "--sbom")
-    assert "--sbom has no meaning beside workload flags" in refused.stderr
+    said = refused("inspect", "--cond", "4", "--then", "4", "--else", "4", "--sbom")
+    assert "--sbom has no meaning beside workload flags" in said
 
 
 def test_list_is_kept_where_a_kernel_is_exported_alone(path, tmp_path):

@@ -1,4 +1,3 @@
-import json
 import re
 
 import numpy as np
@@ -10,7 +9,7 @@ from te_select.backends import limits
 from te_select.backends.cpu import objects
 from te_select.backends.targets import resolve
 from te_select.compiler import export, scheduling, sources
-from tests.support.libraries import edit_fields
+from tests.support.libraries import beside, edit_fields
 from tests.support.machines import LEVEL, on_x86_64
 from tests.support.workloads import flat, flat_and_scalar
 
@@ -34,7 +33,7 @@ def test_library_holds_each_workload_once(tmp_path):
     path = te_select.export([W, other, W], tmp_path / "lib.so")
     library = te_select.load(path)
     assert sorted(library) == sorted([W.name, other.name])
-    manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    manifest = beside(path)
     assert [kernel["symbol"] for kernel in manifest["kernels"]] == [W.name, other.name]
     assert manifest["target"]["cpu_features"]
     assert {"te_select", "tvm", "tvm_ffi", "llvm"} <= set(manifest["versions"])

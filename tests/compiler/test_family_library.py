@@ -1,7 +1,6 @@
 """The family in the library of a model, for nodes that only the call decides; and by records."""
 
 import dataclasses
-import json
 import textwrap
 
 import pytest
@@ -13,6 +12,7 @@ from te_select.operator import family
 from te_select.records import folders, lookup, writer
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.task import Candidate
+from tests.support.libraries import beside
 from tests.support.machines import on_x86_64
 from tests.support.programs import python
 from tests.support.tuning_records import record
@@ -56,11 +56,6 @@ def test_dispatched_node_needs_the_library_and_no_compiler(library, tmp_path):
     environment = {"TE_SELECT_CACHE_DIR": str(tmp_path), "PATH": "", "CC": "none"}
     assert "Stats(calls=3" in python(code, env=environment)
     assert not list(tmp_path.iterdir())
-
-
-def test_library_of_dispatched_nodes_alone(tmp_path):
-    path = te_select.export([node("complex128")], tmp_path / "only.so")
-    assert len(te_select.load(path)) == 7
 
 
 def test_workload_that_is_one_of_the_family_has_one_kernel(tmp_path):
@@ -147,7 +142,7 @@ def test_library_of_a_model_uses_records_unless_told_otherwise(
     add(own_records / "where", "w16 n:cte x 2:te", vector_bytes=16)
     path = tmp_path / "model.so"
     te_select.export([node("complex128")], path, "x86-64-v3", tuning_logs)
-    kernels = json.loads(path.with_suffix(".json").read_text())["kernels"]
+    kernels = beside(path)["kernels"]
     assert {each["origin"] for each in kernels} == {"default", origin}
 
 

@@ -59,17 +59,9 @@ def test_what_is_better_left_is_left_to_tvm(case):
 
 
 def test_function_that_is_no_select_is_left_to_tvm():
-    mod = legalized_exp()
+    mod = legalized(*[(512,)] * 3, "float32", lambda _cond, x, _y: relax.op.exp(x))
     assert Select().apply(mod["tir_exp"], TARGET, False) is None
     assert "T.parallel" not in str(scheduled(mod))
-
-
-def legalized_exp():
-    build = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType((512,), "float32"))
-    with build.function("main", [x]):
-        build.emit_func_output(build.emit(relax.op.exp(x)))
-    return relax.transform.LegalizeOps()(build.get())
 
 
 OTHER_TARGETS = (

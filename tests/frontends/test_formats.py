@@ -11,7 +11,7 @@ import pytest
 import te_select
 from te_select import ModelError
 from te_select.frontends import formats
-from tests.support.cli import run
+from tests.support.cli import refused, run
 from tests.support.toy_reader import TOY
 
 ROOT = Path(__file__).parents[2]
@@ -44,9 +44,7 @@ def test_limits_and_errors_of_a_made_up_format_are_kept(toy):
 def test_verbs_know_a_made_up_format(toy):
     said = json.loads(run("inspect", "--model", toy, "--json").stdout)
     assert [node["place"] for node in said["nodes"]] == ["line#0", "line#1"]
-    refused = run("inspect", toy)
-    assert refused.exit_code == 2
-    assert f"--model {toy}" in refused.output
+    assert f"--model {toy}" in refused("inspect", toy)
 
 
 @pytest.mark.usefixtures("toy")

@@ -1,3 +1,5 @@
+"""Names of dims that files write as any text (`te_select.frontends.graphs`)."""
+
 from te_select.frontends.graphs import identifier, named
 from te_select.operator.workload import Workload
 

@@ -90,8 +90,11 @@ READ = {
     "mode numpy": (select("5,4", "1,4", "4", auto_broadcast="numpy"),
         {"workload": Workload.openvino_select((5, 4), (1, 4), (4,))}),
     "mode none": (select("?,4", "?,4", "?,4", auto_broadcast="none"), {"workload": OF_NONE}),
-    "mode pdpd": (select("3", "2,3,4", "3,4", auto_broadcast="pdpd", **{AXIS: "1"}),
+    "mode pdpd": (
+        select("3", "2,3,4", "3,4", auto_broadcast="pdpd", **{AXIS: "1".zfill(19)}),
         {"workload": PDPD}),
+    "dim of 19 digits": (select("4", "", "").replace('shape="4"', f'shape="{4:019}"'),
+        {"cond_shape": (4,)}),
     "open dims": (select("1..8,?", "", ""), {
         "status": "compiled", "cond_shape": ("parameter0_0", "parameter0_1"),
         "dims": {

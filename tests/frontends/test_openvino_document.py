@@ -30,10 +30,12 @@ ODD = [parameter(0, "FP32", "?"), layer(1, "Abs", [("FP32", [-1])], [("FP32", [-
         (GOOD.replace('to-port="2"', 'to-port="8"'), "no edge leads to port 2"),
         (GOOD.replace("<dim>4</dim>", "<dim>x</dim>"), "no int"),
         (net(ODD, [((0, 0), (1, 0))]), "has the dims [-2]"),
-        (GOOD.replace('shape="4"', 'shape="4;5"'), "expected a size"),
+        *((GOOD.replace('shape="4"', f'shape="{each}"'), "expected a size")
+          for each in ("4;5", f"{4:020}")),
         (select("4", "5", ""), "do not broadcast"),
         (select("4", "4", "", auto_broadcast="both"), "expected none, numpy or pdpd"),
-        (select("4", "4", "4", auto_broadcast="pdpd", **{AXIS: "one"}), "expected an int"),
+        *((select("4", "4", "4", auto_broadcast="pdpd", **{AXIS: each}), "expected an int")
+          for each in ("one", f"{0:020}")),
         (select("4", "4", "").replace("BOOL", "FP32").replace("boolean", "f32"), "expected bool"),
         (select("4", "1,4", "4", auto_broadcast="none"), "net#3"),
         (net(CIRCLE, [((0, 1), (1, 0)), ((1, 1), (0, 0))]), "cycle"),

@@ -1,3 +1,5 @@
+"""`te_select.read_model` for every format: what is no model, what is too large, and its values."""
+
 import os
 
 import pytest

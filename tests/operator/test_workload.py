@@ -41,6 +41,11 @@ def test_name_is_a_c_identifier(workload):
     assert len(workload.name) <= 255
 
 
+def test_name_of_more_than_200_characters_is_cut_and_has_a_hash():
+    for dtype, length in (("float16", 200), ("bfloat16", 200 + len("_h0123456789"))):
+        assert len(Workload((1,) * 30, (1,) * 58, (), dtype).name) == length
+
+
 @given(workloads(), workloads())
 def test_names_are_equal_exactly_where_workloads_are(a, b):
     assert (a.name == b.name) == (a == b)

@@ -194,12 +194,7 @@ def test_two_names_on_one_axis_are_left():
 
 
 def test_element_type_that_no_kernel_has_is_left():
-    operand = relax.TensorType((512,), "int4")
-    cond, x = relax.Var("c", relax.TensorType((512,), "bool")), relax.Var("x", operand)
-    builder = relax.BlockBuilder()
-    with builder.function("main", [cond, x]):
-        builder.emit_func_output(builder.emit(relax.op.where(cond, x, x)))
-    (reason,) = reasons(UseSelect(TARGET)(builder.get()))
+    (reason,) = reasons(UseSelect(TARGET)(where_module(*LONG, "int4")))
     assert "int4" in reason and "expected one of bool, int8" in reason
 
 

@@ -1,10 +1,15 @@
-"""Makes libraries with an edited manifest."""
+"""The manifest of a library: read beside it, and edited in it."""
 
 import json
 
 from te_select.runtime.artifact import embedded
 
 _BULKY = ("versions", "components")  # what may be left out for the room of an edit
+
+
+def beside(path):
+    """The manifest in the file beside a library."""
+    return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
 
 
 def edit_inside(path, before, after, *, seal=True):

@@ -1,7 +1,6 @@
 """Faults of one expression, planted in kernels: `verify` finds each of them."""
 
 import ctypes
-import re
 
 import pytest
 
@@ -16,6 +15,7 @@ from te_select.verify.verify import verify_kernel
 from tests.support import cuda_standin
 from tests.support.cuda_emulation import Emulated, lowered
 from tests.support.oracle.doors_of_cuda import OnCuda
+from tests.support.planted import plant
 from tests.support.tir_functions import SPAN_PARAMETERS, changed, compiled, span_function
 from tests.support.workloads import flat, flat_and_scalar
 
@@ -68,10 +68,7 @@ def planted(source):
     """The source with a variable for the faults."""
     source = "int te_select_fault;\n" + source
     for number, fault in enumerate(CUDA_FAULTS, 1):
-        before, right, wrong, after = re.split(r"\{(.*) => (.*)\}", fault)
-        assert before + right + after in source, fault
-        choice = f"(te_select_fault == {number} ? ({wrong}) : ({right}))"
-        source = source.replace(before + right + after, before + choice + after)
+        source = plant(source, number, fault)
     return source
 
 

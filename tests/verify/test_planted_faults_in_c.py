@@ -4,7 +4,6 @@ import ctypes
 import dataclasses
 import itertools
 import os
-import re
 import shutil
 
 import numpy as np
@@ -15,6 +14,7 @@ from te_select.runtime import c
 from tests.support.oracle import doors_of_cpu as doors
 from tests.support.oracle.cases import CASES, WALKS
 from tests.support.oracle.comparison import pairs, same
+from tests.support.planted import plant_all
 
 FAULTS = [
     "host.c: if ({*size < 0 => 1}) *size = extent;",
@@ -84,13 +84,7 @@ def library(tmp_path_factory):
     folder = shutil.copytree(c.FOLDER, tmp_path_factory.mktemp("faults") / "c")
     declared = folder / "fault.h"
     declared.write_text("extern int te_select_fault, te_select_flags;\n")
-    for number, fault in enumerate(FAULTS, 1):
-        name, _, place = fault.partition(": ")
-        before, right, wrong, after = re.split(r"\{(.*) => (.*)\}", place)
-        source = (folder / name).read_text()
-        assert source.count(before + right + after) == 1, fault
-        choice = f"{before}(te_select_fault == {number} ? ({wrong}) : ({right})){after}"
-        (folder / name).write_text(source.replace(before + right + after, choice))
+    plant_all(folder, FAULTS)
     half = dataclasses.replace(
         link.FAMILY,
         options=(*link.FAMILY.options, "-include", str(declared)),

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import re
 import shutil
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from te_select.runtime import c
 from tests.runtime.c.where import test_where_stages as checks
 from tests.support import c_half, where_recorder
+from tests.support.planted import plant_all
 
 FAULTS = [
     "where_stage.c: int64_t place = (int64_t)({bit % 8 => 0}),",
@@ -41,13 +41,7 @@ def path(tmp_path_factory):
     folder = shutil.copytree(c.FOLDER, made / "c")
     declared = made / "fault.h"
     declared.write_text("extern __attribute__((weak)) int te_select_fault;\nint te_select_fault;\n")
-    for number, fault in enumerate(FAULTS, 1):
-        name, _, place = fault.partition(": ")
-        before, right, wrong, after = re.split(r"\{(.*) => (.*)\}", place)
-        source = (folder / "where" / name).read_text()
-        assert source.count(before + right + after) == 1, fault
-        choice = f"{before}(te_select_fault == {number} ? ({wrong}) : ({right})){after}"
-        (folder / "where" / name).write_text(source.replace(before + right + after, choice))
+    plant_all(folder / "where", FAULTS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(c_half, "RUNTIME", folder)
         patch.setattr(c_half, "WARNINGS", ("-include", str(declared)))

@@ -124,9 +124,10 @@ def _forget() -> None:
 def _note(seen: Seen, seconds: float, cond: Any, units: int) -> None:
     """Add a sample, which took ``seconds`` for so many calls or elements."""
     seen["looks"] += 1
-    if seen["looks"] > 1:  # the first call loads, or even builds
-        seen["sampled"] += units
-        seen["spent"] += seconds
+    if seen["looks"] == 2:  # noqa: PLR2004 - the first call loads, or even builds, and counts alone
+        seen |= {"sampled": 0, "spent": 0.0}
+    seen["sampled"] += units
+    seen["spent"] += seconds
     if seen["looks"] > FIRST and seen["looks"] % FIRST:
         return
     try:

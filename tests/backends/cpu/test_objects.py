@@ -1,5 +1,8 @@
 """Object files that several processes make."""
 
+import os
+from types import SimpleNamespace
+
 import pytest
 
 import te_select
@@ -19,3 +22,18 @@ def test_processes_import_nothing_of_the_current_folder(tmp_path, monkeypatch):
     te_select.export([Workload((n,), (n,), (n,)) for n in (4, 5)], path, tuning_logs=False)
     assert len(te_select.load(path)) == 2
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("functions", "cpus", "shares"), [(47, 4, []), (48, 3, [3, 3, 2]), (48, 40, [1] * 8)]
+)
+def test_many_functions_have_a_process_for_each_cpu(tmp_path, monkeypatch, functions, cpus, shares):
+    """They write eight files, however many processes there are."""
+    started = []
+    monkeypatch.setattr(objects, "_compile", lambda *_: None)
+    monkeypatch.setattr(objects, "_start", lambda paths: started.append(len(paths)))
+    monkeypatch.setattr(objects, "_finish", lambda _, look: look())
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cpus))
+    kernels = {f"k{i}": SimpleNamespace(functions=(i,)) for i in range(functions)}
+    paths = objects.write(kernels, None, tmp_path / "kernel", lambda *_: None)
+    assert (started, len(paths)) == (shares, 8 if shares else 1)

@@ -1,9 +1,8 @@
-"""RVV: code for it, its detection, and the level of a library, for vectors of several lengths."""
+"""RVV: code for it, and its detection."""
 
 import re
 import subprocess
 
-import numpy as np
 import pytest
 from tvm_ffi import libinfo
 
@@ -15,33 +14,11 @@ from te_select.compiler import sources
 from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu.isa import RISCV64
-from tests.backends.cpu.test_foreign import NO_VECTORS, RVV, compiled_for, emulator, innermost_loops
-from tests.support import foreign
+from tests.backends.cpu.test_foreign import RVV, emulator, innermost_loops
 from tests.support.programs import output
 
 SCALAR, VECTORS = "riscv64", "riscv64:rva23"
 BOTH = f"{SCALAR},{VECTORS}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("cpu", "forced", "said"),
-    [
-        (NO_VECTORS, VECTORS, f"TE_SELECT_LEVEL is {VECTORS}, and this CPU lacks v"),
-        (RVV.format(256), "v", f"TE_SELECT_LEVEL is 'v'; expected {SCALAR} or {VECTORS}"),
-    ],
-)
-def test_forced_level_is_one_that_the_cpu_runs(cpu, forced, said, tmp_path):
-    workload = Workload((9,), (9,), (9,), "uint8")
-    path = compiled_for(BOTH, tmp_path / "both.so", [workload])
-    program = foreign.build_host(RISCV64.name, tmp_path)
-    operands = [np.ones(9, np.uint8) for _ in range(4)]
-    command = (*emulator(SCALAR, cpu), program, path)
-    with (
-        pytest.raises(RuntimeError, match=re.escape(said)),
-        foreign.Host(*command, TE_SELECT_LEVEL=forced) as process,
-    ):
-        process.call(workload.name, *operands)
 
 
 def built(folder, text, *options):

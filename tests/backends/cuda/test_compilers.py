@@ -4,7 +4,7 @@ import pytest
 
 from te_select.backends.cuda import compilers, nvcc, nvrtc
 from te_select.backends.targets import resolve
-from te_select.errors import TargetError
+from te_select.errors import TargetError, ToolchainError
 from tests.support.cuda_standin import fake_driver
 
 
@@ -70,3 +70,23 @@ def test_search_that_takes_too_long_finds_no_nvcc(monkeypatch):
 
     monkeypatch.setattr(pathfinder, "find_nvidia_binary_utility", slow)
     assert nvcc.utility.__wrapped__("no such program") is None
+
+
+@pytest.mark.parametrize("wrong", [[], ["90"], ["sm_90", "volta"], ["compute_90"], ["sm_90;rm"]])
+def test_names_of_no_arch_are_refused(wrong):
+    with pytest.raises(TargetError, match="expected names such as sm_90"):
+        compilers.compile_cuda("source", wrong)
+
+
+def test_missing_compiler_is_named_with_what_to_install(monkeypatch):
+    monkeypatch.setattr(nvcc, "utility", lambda name: None)
+    monkeypatch.setattr(nvrtc, "bindings", lambda: None)
+    with pytest.raises(ToolchainError, match="nvidia-cuda-nvrtc"):
+        compilers.compile_cuda("source", ["sm_90"])
+    assert compilers.find() is None and compilers.archs() == ()
+
+
+def test_missing_disassembler_is_named_with_what_to_install(monkeypatch):
+    monkeypatch.setattr(nvcc, "utility", lambda name: None)
+    with pytest.raises(ToolchainError, match="nvdisasm"):
+        compilers.sass(b"")

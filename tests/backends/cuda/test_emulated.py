@@ -14,7 +14,6 @@ from te_select.backends.cuda import lowering
 from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
 from tests.support import strategies as s
-from tests.support.cases import short_rows
 from tests.support.cuda_emulation import WIDTHS, Emulated, lowered
 from tests.support.oracle.cases import shifted
 from tests.support.workloads import flat, flat_and_scalar
@@ -41,16 +40,6 @@ def check(emulated, symbol, workload, sizes=None, *, seed=0, offsets=NONE, **how
     assert np.array_equal(s.as_bytes(operands[3]), want), (bound, offsets)
 
 
-def check_all(workloads, folder, sizes=({},), offsets=(NONE,), knobs=None, **how):
-    """Run a kernel of each workload at sizes and offsets."""
-    emulated, symbols = emulate(workloads, folder, **knobs or {})
-    for symbol, workload in symbols.items():
-        own = [{name: size[name] for name in workload.dim_names} for size in sizes]
-        own = own if workload.dim_names else own[:1]
-        for seed, (size, at) in enumerate(itertools.product(own, offsets)):
-            check(emulated, symbol, workload, size, seed=seed, offsets=at, **how)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", WIDTHS)
 def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
@@ -63,7 +52,10 @@ def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
     ]
     unique = {str(access_pattern(workload)): workload for workload in workloads}
     offsets = (NONE, (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (1, 1, 1, 1), (3, 0, 5, 7))
-    check_all(unique.values(), tmp_path, offsets=offsets)
+    emulated, symbols = emulate(unique.values(), tmp_path)
+    for symbol, workload in symbols.items():
+        for seed, at in enumerate(offsets):
+            check(emulated, symbol, workload, seed=seed, offsets=at)
 
 
 OFFSETS = (  # whole vectors at each address, then one operand that is not aligned, then several
@@ -71,20 +63,6 @@ OFFSETS = (  # whole vectors at each address, then one operand that is not align
     *((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)),
     *((1, 1, 0, 1), (1, 1, 1, 1), (3, 16, 5, 16)),
 )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "inner",
-    [
-        *(2, 3, 4, 7, 16, 31, 100),
-        *(pytest.param(inner, marks=pytest.mark.long) for inner in (5, 6, 12, 33, 48, 63)),
-    ],
-)
-def test_short_rows_of_named_and_literal_count(inner, tmp_path):
-    named, literal = short_rows(inner, ("uint8", "float32", "complex128"))
-    sizes = [{"r": rows} for rows in (0, 1, 3, 16, 65, 200)]
-    check_all([*named, *literal], tmp_path, sizes, OFFSETS)
 
 
 @pytest.mark.parametrize("dims", [(40, 64), ("r", "n")])

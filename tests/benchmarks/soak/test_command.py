@@ -13,13 +13,13 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class FakeWorker:
-    """Finds a fault in the second round of kills."""
+    """Finds a fault in the second round of logs."""
 
     def __init__(self, module):
         self.module = module
 
     def run(self, seed):
-        failing = self.module == "soak.kills" and seed == 1
+        failing = self.module == "soak.logs" and seed == 1
         return Counter({"things": 1200}), ["it was lost"] if failing else []
 
     def close(self):
@@ -32,10 +32,10 @@ def workers(monkeypatch):
 
 
 def test_failure_is_shown_with_its_seed_and_ends_in_exit_code_1(workers, capsys):
-    assert command.main(["--only", "kills,races", "--rounds", "2"]) == 1
+    assert command.main(["--only", "logs,damage", "--rounds", "2"]) == 1
     shown = capsys.readouterr()
-    assert "kills, seed 1: 1,200 tried" in shown.err
-    assert "python benchmarks/soak --only kills --seed 1 --rounds 1\n    it was lost" in shown.out
+    assert "logs, seed 1: 1,200 tried" in shown.err
+    assert "python benchmarks/soak --only logs --seed 1 --rounds 1\n    it was lost" in shown.out
 
 
 # ---- processes of rounds ------------------------------------------------------------------------

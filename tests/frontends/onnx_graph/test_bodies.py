@@ -1,3 +1,5 @@
+"""Bodies and functions of ONNX: a node of theirs is read as it runs (`flat` and `inference`)."""
+
 import numpy as np
 import pytest
 

@@ -1,6 +1,5 @@
 """Artifacts on the disk stay whole while others write, read, kill or edit."""
 
-import json
 import os
 import random
 import signal
@@ -19,7 +18,7 @@ from te_select.errors import ArtifactError
 from te_select.files import atomic
 from te_select.runtime.artifact import stored
 from te_select.runtime.call import loading
-from tests.support.libraries import edit_inside
+from tests.support.libraries import beside, edit_inside
 from tests.support.runtime_standin import build
 from tests.support.workloads import flat
 
@@ -197,7 +196,7 @@ def test_kernel_of_many_is_exported_alone_and_sealed_again(pair, tmp_path):
     path = library[OTHER.name].export(tmp_path / "alone.so")
     found = stored.read(path)
     assert [record.workload for record in found.manifest.kernels] == [OTHER]
-    assert json.loads(path.with_suffix(".json").read_text())["sha256"] == found.sha256
+    assert beside(path)["sha256"] == found.sha256
     assert loading.load(path).workload == OTHER
 
 

@@ -86,6 +86,8 @@ def test_short_calls_are_timed_less_often(monkeypatch, seconds, apart):
     for _ in range(2000):
         capture.sampled(kernel, *[np.ones(9)] * 3, None)
         calls.append(kernel.seen["calls"])
+        if len(calls) == 1:
+            assert kernel.seen["spent"] == 9  # what is known of a kernel that is called once
     assert (calls[-1] - calls[999]) / 1000 == pytest.approx(apart, rel=0.1)
     assert (kernel.seen["looks"], kernel.seen["sampled"]) == (2000, 1999)
     assert kernel.seen["spent"] == pytest.approx(1999 * seconds)
@@ -164,6 +166,7 @@ def test_kernels_of_where_are_counted_and_runs_add_up(seen_of):
         assert seen["seconds"] > 0
     assert {each["elements"] for each in twice["where"].values()} == {3000 * 1024}
     assert twice["kernels"][key(KERNEL)]["calls"] == 2
+    assert once["kernels"][key(KERNEL)]["seconds"] > 0
 
 
 @pytest.mark.parametrize(

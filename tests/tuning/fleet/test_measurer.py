@@ -1,16 +1,13 @@
 import contextlib
-import socket
-import threading
 
 import pytest
 
 import te_select
 from te_select import Workload
 from te_select.tuning.fleet import measurer as fleet
-from te_select.tuning.fleet import tracker
 from te_select.tuning.options import open_measurer
 from tests.support.tuning_candidates import BAD_BUILDER, candidate
-from tests.support.tuning_fleet import HOST, KEY, Fleet
+from tests.support.tuning_fleet import Fleet
 
 pytestmark = pytest.mark.slow
 
@@ -87,38 +84,3 @@ def test_server_outlives_candidates_that_crash_hang_or_err(one, monkeypatch):
             assert found[id(faulty[fault])].failure.startswith(message), fault
         assert found[id(good)].seconds
     assert one.registered() == 1
-
-
-def test_unserved_key_is_an_error_that_names_those_served(one):
-    with pytest.raises(te_select.TuningError, match=f"'other'.*expected one of {KEY}"):
-        open_measurer(f"rpc://{HOST}:{one.port}/other")
-
-
-def test_tracker_that_is_not_there_is_an_error():
-    with socket.socket() as taken:
-        taken.bind((HOST, 0))  # without listening
-        port = taken.getsockname()[1]
-        with pytest.raises(te_select.TuningError, match=r"does not answer.*rpc_tracker"):
-            open_measurer(f"rpc://{HOST}:{port}/{KEY}")
-
-
-@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", None])
-def test_what_is_no_tracker_is_an_error(answer, monkeypatch):
-    monkeypatch.setattr(tracker, "ANSWER_SECONDS", 0.5)
-    with socket.create_server((HOST, 0)) as server:
-
-        def serve():
-            with contextlib.suppress(OSError):
-                connection, _ = server.accept()
-                if answer is None:
-                    connection.recv(1 << 16)
-                    connection.recv(1 << 16)  # until the client has given up
-                else:
-                    connection.sendall(answer)
-                connection.close()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        with pytest.raises(te_select.TuningError, match="does not answer"):
-            open_measurer(f"rpc://{HOST}:{server.getsockname()[1]}/{KEY}")
-        thread.join()

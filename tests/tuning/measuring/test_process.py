@@ -2,9 +2,11 @@
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+from unittest import mock
 
 import pytest
 
@@ -98,6 +100,19 @@ def test_request_that_fails_ends_the_process_unless_it_answers(worker, answer):
     with pytest.raises(TuningError if answer == "fatal" else WorkerError, match=said):
         worker.request(0.0 if answer == "late" else 5.0, "name")
     assert worker.is_running() == (answer == "fatal")
+
+
+def test_answer_is_limited_by_the_time_that_passes(tmp_path, monkeypatch):
+    """Not by that of the CPU, which a candidate that sleeps does not use."""
+    asked = []
+    monkeypatch.setattr(signal, "setitimer", lambda *timer: asked.append(timer))
+    monkeypatch.setattr(signal, "signal", mock.Mock())
+    for name in ("importlib", "imports", "threading"):
+        monkeypatch.setattr(process, name, mock.Mock())
+    connection = mock.Mock()
+    connection.recv.side_effect = [("build", (), 1.2), EOFError]
+    process.serve(str(tmp_path), connection, "module")
+    assert asked == [(signal.ITIMER_REAL, 2), (signal.ITIMER_REAL, 0)]
 
 
 def test_worker_that_does_not_begin_is_an_error_of_tuning(worker, monkeypatch):
