@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from te_select.cli.manifest import bill, cyclonedx, read_manifest
 
@@ -67,13 +68,14 @@ def library(path: Path, root: Path) -> dict[str, Any]:
 
 
 def package(need: Requirement) -> dict[str, Any]:
-    """A package that is needed, with its version where one alone is taken."""
+    """A package that is needed, with its version where one alone is taken, else with the range."""
     found = {"type": "library", "name": need.name, "bom-ref": need.name}
-    purl = f"pkg:pypi/{need.name}"
+    purl = f"pkg:pypi/{canonicalize_name(need.name)}"
     for each in need.specifier:
         if each.operator == "==":
             return {**found, "version": each.version, "purl": f"{purl}@{each.version}"}
-    return {**found, "purl": purl}
+    versions = {"name": "te-select:versions", "value": str(need.specifier) or "any"}
+    return {**found, "purl": purl, "properties": [versions]}
 
 
 def python(module: str, *words: str, check: bool = True) -> str:

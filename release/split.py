@@ -50,7 +50,7 @@ def main() -> None:
     _edit(runtime, _to_runtime)
 
     builder.mkdir()
-    for name in ("LICENSE", "README.md", "pyproject.toml"):
+    for name in ("LICENSE", "NOTICE", "README.md", "pyproject.toml"):
         shutil.copy2(source / name, builder)
     for name in BUILDING:
         shutil.copytree(source / PACKAGE / name, builder / PACKAGE / name)

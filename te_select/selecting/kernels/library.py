@@ -239,16 +239,18 @@ def _from_entry(name: str, parts: Iterable[str], *, damaged: bool = True) -> byt
 
 def _prebuilt(parts: Iterable[str]) -> bytes | None:
     """The library that the wheel brings, if it has some parts and this CPU can run it."""
-    if on_disk.is_missing(PREBUILT):
+    seal = PREBUILT.with_suffix(SEAL)
+    if on_disk.is_missing(PREBUILT) and on_disk.is_missing(seal):
         return None
     try:
         image = on_disk.read(PREBUILT)
-        with gzip.open(io.BytesIO(on_disk.read(PREBUILT.with_suffix(SEAL)))) as file:
+        with gzip.open(io.BytesIO(on_disk.read(seal))) as file:
             image = embedded.unsealed(image, file.read(_MOST_BYTES))
         manifest, _ = _checked(image, str(PREBUILT))
     except caught(ArtifactError, OSError, EOFError, MemoryError, struct.error, zlib.error) as error:
-        text = f"{PREBUILT} cannot be used, install that wheel again, by its path: {error}"
-        warn(text, once="where")
+        reason = error if isinstance(error, OSError) else "it or its seal is damaged"
+        again = "install te-select-runtime again from where it came"
+        warn(f"{PREBUILT} cannot be used, {again}: {reason}", once="where")
         return None
     return image if set(parts) <= set(_held(manifest)) else None
 
