@@ -21,7 +21,7 @@ PYTHON, C = {".py", ".pyi"}, {".c", ".h", ".cc", ".cpp", ".hpp", ".cu", ".cuh", 
 SHELL = {".sh", "Makefile", "run"}
 NO_CODE = {
     ".json", ".md", ".png", ".svg", ".tir", ".toml", ".txt", ".typed", ".yaml", ".yml",
-    ".clang-format", ".clang-tidy", ".gitignore", "LICENSE",
+    ".clang-format", ".clang-tidy", ".gitignore", ".in", "LICENSE", "NOTICE",
 }  # fmt: skip
 PRODUCT = {"te_select", "schedules"}
 LONGEST = 350  # lines of a file

@@ -249,7 +249,7 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
         manifest, _ = _checked(image, str(PREBUILT))
     except caught(ArtifactError, OSError, EOFError, MemoryError, struct.error, zlib.error) as error:
         reason = error if isinstance(error, OSError) else "it or its seal is damaged"
-        again = "install te-select-runtime again from where it came"
+        again = "install its package again, from where it came"
         warn(f"{PREBUILT} cannot be used, {again}: {reason}", once="where")
         return None
     return image if set(parts) <= set(_held(manifest)) else None

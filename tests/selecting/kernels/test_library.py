@@ -317,7 +317,7 @@ def test_damaged_library_of_the_wheel_is_named(wheel, tmp_path, how):
     found = use(tmp_path / "cache", before)
     assert found["calls"] == 0
     (warning,) = found["warnings"]
-    again = "install te-select-runtime again from where it came"
+    again = "install its package again, from where it came"
     assert warning.startswith(f"{path} cannot be used, {again}: ")
 
 
