@@ -10,10 +10,11 @@ import te_select
 from te_select.cli import console, flags, models
 from te_select.cli.manifest import describe, for_people, read_manifest
 from te_select.cli.paths import check_output
-from te_select.cli.workloads import WorkloadsFlags, gather
+from te_select.cli.workloads import WorkloadsFlags, gather, source_of
 from te_select.files import on_disk
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
+from te_select.records import required
 
 Output = Annotated[
     Path,
@@ -64,7 +65,8 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     else:
         wanted = [workload for _, workload in gather(given)]
     start = time.perf_counter()
-    with console.progress("compiling") as step:
+    source = source_of(given, model, None)
+    with console.progress("compiling") as step, required.named_by(source):
         export = te_select.export  # imports TVM
         imported = time.perf_counter()
         path = export(

@@ -13,7 +13,7 @@ from te_select.cli.console import FAILED, show
 from te_select.cli.entries import OtherFlags, SuiteFlags, entries_of
 from te_select.cli.flags import Verbs
 from te_select.cli.models import ModelFlags
-from te_select.cli.workloads import WorkloadsFlags
+from te_select.cli.workloads import WorkloadsFlags, source_of
 from te_select.records import folders, required
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Better = Annotated[
     bool, typer.Option("--better", help="Only records that are better than the default config.")
 ]
 From = Annotated[Path, typer.Argument(exists=True, file_okay=False, help="A folder of logs.")]
-To = Annotated[Path, typer.Argument(help="A folder of logs; made if it is missing.")]
+To = Annotated[Path, typer.Argument(help="A folder of logs, made for the first record.")]
 
 logs_app = Verbs(help="Show and move the records that tuning has written.")
 
@@ -92,7 +92,8 @@ def best_command(
     workloads = [entry.workload for entry in wanted if not entry.of_where]
     needed = flags.parse_required(require_record)
     required.check(needed, logs, None)
-    required.require(needed, workloads, resolved.levels, logs)
+    with required.named_by(source_of(given, model.model, model.size)):
+        required.require(needed, workloads, resolved.levels, logs)
     default_config = schedule_of(resolved.kind).default_config
     document = []
     for each, level in itertools.product(wanted, resolved.levels):

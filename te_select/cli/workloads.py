@@ -1,6 +1,7 @@
 """The workload flags that the verbs share."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,6 +48,18 @@ class WorkloadsFlags(WorkloadFlags):
         typer.Option(help='As JSON: {"cond_shape": [4], "then_shape": ...}; repeatable.'),
     ] = None
     workloads: Annotated[Path | None, typer.Option(help="A file with a JSON list.")] = None
+
+
+def source_of(flags: WorkloadsFlags, model: Path | None, sizes: Sequence[str] | None) -> list[str]:
+    """The flags that name the workloads, if these are of a model or of one file."""
+    words = []
+    if model is not None:
+        words = ["--model", str(model)]
+    elif flags.given.keys() == {"workloads"}:
+        words = ["--workloads", str(flags.workloads)]
+    for size in (sizes or ()) if words else ():
+        words += ["--size", size]
+    return words
 
 
 def gather(flags: WorkloadFlags) -> list[tuple[str, Workload]]:

@@ -40,11 +40,14 @@ class Found:
         ``"tuned:<target>/<record>"``, ``"nearest:<target>/<record>"`` or ``"default"``.
     why
         Why this one, in one line; also which nearer record is unsure, and for what reason.
+    unsure
+        The workload's own record, if it is unsure.
     """
 
     config: Any
     origin: str
     why: str
+    unsure: Record | None = None
 
 
 def find(
@@ -95,6 +98,7 @@ def find(
         folders.check(given)
         roots = [given.joinpath(within)]
     passed = ""
+    unsure = None
     place = folders.of_target(target.records)
     must = logs is not None and not within
     entries = [
@@ -111,9 +115,12 @@ def find(
             )
     for entry, found in _ranked(workload, target, entries, place):
         if (problem := doubt.unusable(entry)) is None:
-            return replace(found, why=found.why + passed)
+            return replace(found, why=found.why + passed, unsure=unsure)
+        if entry.unsure and found.origin.startswith(origin.TUNED):
+            unsure = unsure or entry
         passed = passed or f"; the record {place}/{entry.key} is not used: {problem}"
-    return Found(None, origin.DEFAULT, origin.OF_SCHEDULE + passed if passed else origin.NONE_NEAR)
+    why = origin.OF_SCHEDULE + passed if passed else origin.NONE_NEAR
+    return Found(None, origin.DEFAULT, why, unsure)
 
 
 def _usable(place: Path, must: bool) -> list[Record]:

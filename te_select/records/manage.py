@@ -19,11 +19,23 @@ class Listed(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """The names of records that were copied, of those that were kept, and why others were not."""
+    """What became of records, by their names.
+
+    Parameters
+    ----------
+    taken, accepted
+        Those that were copied, and which of them are unsure and accepted.
+    kept
+        Those that the destination has already, as fast.
+    refused, left_out
+        Those that cannot be used here, and those that are no better, with the reason.
+    """
 
     taken: list[str]
+    accepted: list[str]
     kept: list[str]
     refused: list[str]
+    left_out: list[str]
 
 
 def contents(logs: Path, target: str = "*", only: str = "*") -> Iterator[Listed]:
@@ -67,9 +79,11 @@ def merge(
     TuningError
         If the source is missing or holds no records, or the destination cannot be written.
     """
-    merged = Merged([], [], [])
+    merged = Merged([], [], [], [], [])
     for name, entries, complaints in contents(source, target, only):
-        wanted = [e for e in entries if not better or (e.gain > 1 and doubt.trust(e) > 1)]
+        asked = [(entry, _no_better(entry) if better else "") for entry in entries]
+        merged.left_out.extend(f"{name}/{entry.key}: {why}" for entry, why in asked if why)
+        wanted = [entry for entry, why in asked if not why]
         judged = [(entry, doubt.misfit(entry)) for entry in wanted]
         merged.refused.extend(complaints)
         merged.refused.extend(f"{name}/{entry.key}: {why}" for entry, why in judged if why)
@@ -77,12 +91,23 @@ def merge(
         put = writer.put(destination / name, usable, doubt.is_better) if usable else []
         for entry in usable:
             (merged.taken if entry in put else merged.kept).append(f"{name}/{entry.key}")
+            if entry in put and entry.accepted:
+                merged.accepted.append(f"{name}/{entry.key}: {entry.accepted}")
     if not any(merged) and not better:
         raise TuningError(
             f"{source} holds no record of target {target!r} and name {only!r}; expected "
             f"TARGET/{folders.SESSIONS} with records that match"
         )
     return merged
+
+
+def _no_better(entry: Record) -> str:
+    """Why a record is not surely better than the default config; empty if it is."""
+    if entry.unsure:
+        return f"unsure: {entry.unsure}"
+    if entry.accepted:
+        return f"unsure, and accepted: {entry.accepted}"
+    return "" if entry.gain > 1 else "the default won"
 
 
 def prune(logs: Path, target: str = "*") -> list[str]:

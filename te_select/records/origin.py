@@ -45,6 +45,8 @@ def ratio(pattern: AccessPattern, other: AccessPattern) -> float | None:
 def outcome(record: Record) -> str:
     """Say in a few words what a session found, and what a user has accepted."""
     told = [f"{name} {said}" for name in ("cond", "sizes") if (said := getattr(record, name))]
+    if held := record.session.get("fixed"):
+        told.append(f"with {held} held")
     told += [f"unsure, and accepted: {record.accepted}"] if record.accepted else []
     under = f" ({'; '.join(told)})" if told else ""
     if record.default_won:  # times of two configs never agree to the last bit

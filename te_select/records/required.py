@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from te_select.errors import ArgumentError, TuningError, caught
@@ -18,6 +20,17 @@ if TYPE_CHECKING:
 
 NEAR: Literal["near"] = "near"
 Required: TypeAlias = bool | Literal["near"]
+_source: ContextVar[Sequence[str]] = ContextVar("flags that name all workloads", default=())
+
+
+@contextlib.contextmanager
+def named_by(flags: Sequence[str]) -> Iterator[None]:
+    """Name workloads by these flags of the command line in errors, not one by one."""
+    token = _source.set(flags)
+    try:
+        yield
+    finally:
+        _source.reset(token)
 
 
 def check(required: Required, logs: Any, config: Any) -> None:
@@ -57,16 +70,19 @@ def require(
     """
     if not required:
         return
+    workloads = list(workloads)
     asked = list(itertools.product(levels, workloads))
     lacking: dict[str, list[Workload]] = {}
     places = []
     for level, workload in asked:
-        found = _origin(workload, level, logs)
+        found, why = _origin(workload, level, logs)
         if not meets(found, required):
             lacking.setdefault(level.name, []).append(workload)
-            places.append(f"{workload} on {level.name} ({found})")
+            places.append(f"{workload} on {level.name} ({why})")
     if not places:
         return
+    if _source.get():
+        lacking = dict.fromkeys(lacking, workloads)
     commands = [_command(*each, required, logs) for each in lacking.items()]
     own = "record" if required == NEAR else "record of its own"
     raise TuningError(
@@ -75,14 +91,20 @@ def require(
     )
 
 
-def _origin(workload: Workload, level: ResolvedTarget, logs: Any) -> str:
-    """Where the config would come from; of a folder that cannot be used, the reason."""
+def _origin(workload: Workload, level: ResolvedTarget, logs: Any) -> tuple[str, str]:
+    """Where the config would come from, and why it is not the workload's own record."""
     from te_select.records import lookup  # noqa: PLC0415 - imports tvm
 
     try:
-        return lookup.find(workload, level, logs).origin
+        found = lookup.find(workload, level, logs)
     except caught(TuningError) as error:
-        return str(error)
+        return str(error), str(error)
+    why = found.origin
+    if (own := found.unsure) is not None:
+        why = f"its record is unsure: {own.unsure}"
+        if own.trials > 1:  # a default that met no other config is never kept
+            why += "; --accept-unsure keeps it"
+    return found.origin, why
 
 
 def _command(target: str, workloads: Sequence[Workload], required: Required, logs: Any) -> str:
@@ -90,9 +112,12 @@ def _command(target: str, workloads: Sequence[Workload], required: Required, log
     words = ["te-select", "tune", "--all", "--target", target]
     if logs is not None:
         words += ["--tuning-logs", str(logs)]
-    for workload in workloads:
+    source = _source.get()
+    words += source
+    for workload in () if source else workloads:
         words += ["--workload", json.dumps(workload.to_json())]
-    if required != NEAR:  # a record of named dims is their own if it says for which sizes it is
+    # A record of named dims is their own if it says for which sizes it is.
+    if required != NEAR and "--size" not in source:
         names = itertools.chain.from_iterable(each.dim_names for each in workloads)
         for name in dict.fromkeys(names):
             words += ["--size", f"{name}=1:64"]

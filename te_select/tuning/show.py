@@ -95,7 +95,10 @@ def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
     records = [outcome.record for outcome in outcomes if outcome.record]
     gains = [record.gain for record in records if not record.default_won]
     first = f"{len(gains)} of {len(outcomes)} workloads faster than the default"
-    yield f"{first}: {max(gains):.2f}x at most" if gains else first
+    if gains:
+        first += f": {max(gains):.2f}x at most"
+    held = {record.session.get("fixed") for record in records}
+    yield ", ".join([first, *(f"with {knobs} held" for knobs in held if knobs)])
     heads = f"{'default':>9} {'tuned':>9} {'gain':>7} {'% roof':>7} {'trials':>6}"
     yield f"{'workload':{_NAME}} {heads}"
     for outcome in outcomes:
@@ -204,6 +207,7 @@ def interruption(outcomes: Sequence[Outcome], workloads: int, progress: Progress
     kept = f"{done} of {workloads} workloads have a record"
     if progress is not None and progress.done:
         kept += f", and {progress.done} of {progress.total} trials of {progress.workload} are kept"
+        kept += " if the default's time stays the same within a tenth"
     return f"interrupted: {kept}; the same command goes on from there"
 
 

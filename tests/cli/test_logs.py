@@ -124,6 +124,36 @@ def test_commands_of_the_gate_make_it_pass(tmp_path, fake):
     assert [each["origin"].partition(":")[0] for each in found] == ["tuned", "tuned", "default"]
 
 
+def test_gate_names_a_file_of_workloads_as_it_was_given(tmp_path, fake):
+    workloads = [flat(1000), flat(5000), Workload(("n", 1), ("n", 512), ())]
+    file = tmp_path / "all.json"
+    file.write_text(json.dumps([each.to_json() for each in workloads]))
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    add(logs, flat(5000))
+    given = ["--workloads", file, *ON, "--tuning-logs", logs, "--require-record"]
+    for gate in (["logs", "best", *given], ["compile", *given, "-o", tmp_path / "lib.so"]):
+        (command,) = commands_of(run(*gate).stderr)
+        assert command[-4:] == ["--workloads", str(file), "--size", "n=1:64"]
+        assert "--workload" not in command
+    fake()
+    assert run(*command, "--trials", "2").exit_code == 0
+    assert run("logs", "best", *given).exit_code == 0
+    sized = ["--size", "n=8"]
+    assert commands_of(run("logs", "best", *given, *sized).stderr)[0][-2:] == sized
+
+
+@pytest.mark.parametrize(("trials", "kept"), [(5, True), (1, False)])
+def test_gate_says_why_a_record_is_unsure(tmp_path, trials, kept):
+    busy = "other programs used 1.00 cores meanwhile"
+    add(tmp_path, flat(1000), said={"unsure": busy, "trials": trials})
+    add(tmp_path, flat(5000))
+    gate = ["logs", "best", *flags_of(flat(1000)), *ON, "--tuning-logs", tmp_path]
+    said = run(*gate, "--require-record").stderr
+    keeps = "; --accept-unsure keeps it" if kept else ""
+    assert f" on {TARGET} (its record is unsure: {busy}{keeps}); expected those of" in said
+
+
 def test_command_for_named_dims_has_their_sizes(tmp_path, fake):
     named = Workload(("n", 1), ("n", 512), ())
     gate = ["logs", "best", *flags_of(named), *ON, "--tuning-logs", tmp_path]

@@ -67,7 +67,10 @@ def test_accepted_record_is_tuned_again_until_it_is_sure(run, tmp_path):
 def test_accepted_record_is_exported_but_not_as_better(run, tmp_path, better):
     run(busy=1.0, accept_unsure=True)
     merged = manage.merge(tmp_path, tmp_path / "to", better=better)
+    said = f"{TARGET}/w4_1024cte: "
     assert bool(merged.taken) == (not better)
+    assert merged.accepted == ([] if better else [said + SAID])
+    assert merged.left_out == ([f"{said}unsure, and accepted: {SAID}"] if better else [])
     assert manage.prune(tmp_path) == []
 
 

@@ -157,7 +157,7 @@ def test_time_is_shared_by_those_that_are_left(run):
     assert run.clock.now <= 33
 
 
-def test_looks_end_when_the_next_one_would_take_more_than_a_third(run):
+def test_no_look_begins_that_would_end_after_a_third(run):
     outcomes = run(FAST, MIDDLE, SLOW, seconds=7.5)
     assert [job.name for job in run.begun[:3]] == ["300", "600", "600"]
     assert len(outcomes) == 3

@@ -5,12 +5,13 @@ import pytest
 from te_select import Workload
 from te_select.cli.tune import ChoiceFlags
 from te_select.errors import ArgumentError
-from te_select.records import log
+from te_select.records import log, origin
 from te_select.timing import cores
 from te_select.tuning import options, session, trials
+from te_select.tuning.agenda import Outcome
 from te_select.tuning.journal import Trial, knobs_of
 from te_select.tuning.options import EFFORTS, Options
-from te_select.tuning.show import report_of_knobs
+from te_select.tuning.show import report, report_of_knobs
 from tests.support.cli import refused
 from tests.support.cli import run as run_verb
 from tests.support.clock import Clock
@@ -109,6 +110,9 @@ def test_fixed_knob_is_held_and_the_default_stays_as_it_is(run, tmp_path):
     (entry,) = log.read(tmp_path / V4.name).entries
     assert entry.session["fixed"] == "unroll=2 vector_bytes=32"
     assert "--fix unroll=2 --fix vector_bytes=32" in entry.session["command"]
+    said = "with unroll=2 vector_bytes=32 held"
+    assert origin.outcome(entry).endswith(f" configs ({said})")
+    assert next(report([Outcome("w", entry)])).endswith(f" than the default, {said}")
 
 
 def test_record_of_a_fixed_knob_does_not_end_the_search(run):

@@ -66,6 +66,11 @@ def test_progress_has_the_best_and_the_failures():
     assert show.told(Progress(W, phase="finalists")).endswith("; finals")
 
 
+def test_interruption_says_when_trials_are_taken_over():
+    said = show.interruption([], 1, Progress(W, 64, [4e-3]))
+    assert f"1 of 64 trials of {W} are kept if the default's time stays the same within a" in said
+
+
 def test_bar_shows_how_far_a_workload_is():
     display = show.Display(3)
     display.end(Outcome("u", None, "it hung"))
