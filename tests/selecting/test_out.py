@@ -25,7 +25,7 @@ DOOR = Door(
 COPIED = [case for case in [*CASES, *WALKS] if case.oddity in ("", "overlap", "itself")]
 
 
-@pytest.mark.parametrize(("door", "case"), pairs({"where()": DOOR}, COPIED))
+@pytest.mark.parametrize("door, case", pairs({"where()": DOOR}, COPIED))
 def test_out_is_written_as_if_from_copies(door, case):
     same(case, door)
 
@@ -49,7 +49,19 @@ def test_operands_of_two_types_are_selected_in_out(kind, monkeypatch):
         copied.reset_mock()
 
 
-@pytest.mark.parametrize(("out", "error", "said"), REFUSED)
+@pytest.mark.parametrize("dtype", ["f8", "i8"])  # that of x; out has float64
+@pytest.mark.parametrize("place", [np.s_[1:], np.s_[:-1, ::-1], np.s_[-2::-1]])
+def test_out_over_rows_of_an_operand_is_as_if_copied(dtype, place):
+    """Of 1 MB, which is more than a block."""
+    memory = np.arange(301 * 400).astype(dtype).reshape(301, 400)
+    cond = np.arange(400) % 3 == 0
+    given = cond, memory[:-1], np.ones(400)
+    expected = np.where(*given)
+    out = memory.view("f8")[place]
+    assert where(*given, out=out) is out and out.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("out, error, said", REFUSED)
 @pytest.mark.parametrize("function", [where, where.explain, te_select.select])
 def test_out_of_another_kind_shape_or_type_is_refused(function, out, error, said):
     x = np.ones(2)
@@ -58,6 +70,14 @@ def test_out_of_another_kind_shape_or_type_is_refused(function, out, error, said
     with pytest.raises(error, match=said):
         function(*given, out=out)
     assert not np.any(out) or out == 1.0
+
+
+def test_out_of_an_equal_type_is_written_in_place(monkeypatch):
+    monkeypatch.setattr(numpy_rules, "_into", None)  # which makes a temporary array
+    x = np.zeros(2, np.dtype("M8[s]"))
+    for dtype in (np.dtype("M8[s]"), np.dtype("<M8[s]")):
+        out = np.ones(2, dtype)
+        assert where(COND, x, x, out=out) is out and (out == x).all()
 
 
 @pytest.mark.parametrize("types", ["BBB", "bhh", "Bee", "hdd"])  # of x, y and out

@@ -1,8 +1,9 @@
 """Compiles files of the C half, with a driver, to a library that a test calls."""
 
 import ctypes
+import functools
+import shutil
 import subprocess
-import tempfile
 import textwrap
 from pathlib import Path
 
@@ -10,12 +11,20 @@ from tvm_ffi import libinfo
 
 from te_select.backends.programs import c_compiler
 from te_select.runtime import c
-from tests.support.programs import python
+from tests.support.programs import new_folder, python
 
 RUNTIME = c.FOLDER
 DRIVERS = Path(__file__).parent / "c"
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
 """All C compiles without one of these."""
+SANITIZED = ("-fsanitize=undefined", "-fno-sanitize-recover")
+_TYPES = {
+    "i": ctypes.c_int32,
+    "I": ctypes.c_uint32,
+    "q": ctypes.c_int64,
+    "Q": ctypes.c_uint64,
+    "s": ctypes.c_char_p,
+}
 _POOL = """
 import ctypes, os, sys
 pool = ctypes.CDLL(sys.argv[1])
@@ -51,6 +60,7 @@ def build(folder, driver, sources, *options):
     path = folder / "half.so"
     command = (
         *(*c_compiler(), "-std=gnu11", "-O1", "-g", *WARNINGS, "-Werror", "-fPIC"),
+        "-Wno-unused-parameter",  # of drivers
         "-Wframe-larger-than=8192",  # threads may have stacks of 32 KB
         *(
             "-shared",
@@ -65,11 +75,28 @@ def build(folder, driver, sources, *options):
     return path
 
 
-def copied(path, folder):
+@functools.cache
+def built(driver, sources=(), *options):
+    """`build`, once in a process."""
+    return build(new_folder(), driver, sources, *options)
+
+
+def load(path, **functions):
+    """Open a library, with the types of functions: takes>gives, by the letters of `struct`."""
+    library = ctypes.CDLL(str(path))
+    for name, types in functions.items():
+        takes, _, gives = types.partition(">")
+        function = getattr(library, name)
+        if takes:
+            function.argtypes = [_TYPES[each] for each in takes]
+        if gives:
+            function.restype = _TYPES[gives]
+    return library
+
+
+def copied(path, **functions):
     """Load an image of its own, whose constructors see the environment as it is now."""
-    copy = Path(tempfile.mkdtemp(dir=folder), "copy.so")  # another may be loaded
-    copy.write_bytes(path.read_bytes())
-    return ctypes.CDLL(str(copy))
+    return load(shutil.copy(path, new_folder() / "copy.so"), **functions)
 
 
 def run(path, *code, before="", timeout=120, **variables):

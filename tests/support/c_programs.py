@@ -14,7 +14,7 @@ from tests.support import programs
 from tests.support.c_half import RUNTIME
 
 SOURCES = Path(__file__).parent / "c"
-_STRICT = ("-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror")
+_STRICT = ("-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,14 @@ class Exported:
         """Compile a file of the folder ``c`` with options, objects and libraries."""
         path = self.folder / output
         command = (
-            *(*c_compiler(), *_STRICT, "-include", "mask.h", f"-DSELECT={c_name(self.workload)}"),
+            *(
+                *c_compiler(),
+                *_STRICT,
+                "-D_GNU_SOURCE",
+                "-include",
+                "mask.h",
+                f"-DSELECT={c_name(self.workload)}",
+            ),
             *(str(SOURCES / source), *more, "-pthread", "-ldl", "-o", str(path)),
         )
         programs.output(*command, cwd=self.folder)
@@ -52,7 +59,7 @@ def export(folder, workload, config=None):
 def sanitized(source, program, sanitizers):
     """A program of the folder ``c`` with where(), under sanitizers."""
     command = (
-        *(*c_compiler(), "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"),
+        *(*c_compiler(), *_STRICT),
         *(f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"),
         *(
             f"-I{path}"

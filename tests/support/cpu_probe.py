@@ -1,9 +1,6 @@
 """A kernel that computes nothing and reports the arguments of the host half."""
 
 import ctypes
-import itertools
-import os
-import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +12,10 @@ import tvm_ffi
 from te_select import Workload
 from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link
-from te_select.backends.programs import c_compiler
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.schedules.cpu.span import FLAGS
-from tests.support.runtime_standin import manifest
+from tests.support.programs import new_folder
+from tests.support.runtime_standin import compile_c, manifest
 
 PROBE = Path(__file__).parent / "c" / "cpu_probe.c"
 COUNTING = """
@@ -36,18 +33,13 @@ class Plan(NamedTuple):
 
 
 class Seen(ctypes.Structure):
-    """What the last call saw; ``most`` is the most tasks of all calls.
+    """What the last call saw.
 
     Set ``fails`` to the task that shall fail, counted from 1, and ``meet`` to 1 where every task
     shall have a thread of its own.
     """
 
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("calls", "flags", "tasks", "most", "ran")),
-        ("sizes", ctypes.c_int64 * 2),
-        ("pointers", ctypes.c_int64 * 4),
-        *((name, ctypes.c_int64) for name in ("fails", "meet")),
-    )
+    _fields_ = tuple((name, ctypes.c_int64) for name in ("flags", "tasks", "ran", "fails", "meet"))
 
     def has(self, flag):
         """Whether the kernel was called with a flag."""
@@ -57,8 +49,7 @@ class Seen(ctypes.Structure):
 def build(folder):
     """Compile the kernel into a folder."""
     (folder / "counting.h").write_text(COUNTING)
-    command = [*c_compiler(), "-O1", "-fPIC", "-c", PROBE, "-o", folder / "probe.o"]
-    subprocess.run(command, check=True)
+    compile_c(PROBE, folder / "probe.o", "-c")
 
 
 class Probe:
@@ -77,8 +68,7 @@ class Probe:
         folder,
         **how,
     ):
-        # Not the path of another process's library: that would change under its feet.
-        path = folder / f"{os.getpid()}-{next(_numbers)}.so"
+        path = new_folder() / "probe.so"
         shape = ("b", "a")
         workload = Workload(shape, shape, shape)
         version = link.Version("te_select_kernel_0", Decisions(**how))
@@ -92,7 +82,6 @@ class Probe:
         self._plan = module.get_function("te_select_plan")
         self._numbers = version.decisions.numbers
         image = ctypes.CDLL(str(path))
-        self.address = image[f"__tvm_ffi_{workload.name}"]
         self.seen = Seen.in_dll(image, "__tvm_ffi_seen")
         self.fences = ctypes.c_int64.in_dll(image, "__tvm_ffi_fences")
 
@@ -122,6 +111,3 @@ class Probe:
             assert self.seen.tasks == 1
             time.sleep(0.01)
         raise AssertionError(f"no call had {tasks} tasks")
-
-
-_numbers = itertools.count()

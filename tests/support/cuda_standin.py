@@ -4,8 +4,6 @@ import contextlib
 import ctypes
 import functools
 import itertools
-import subprocess
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,6 @@ import pytest
 
 from te_select.backends.cuda import link
 from te_select.backends.cuda.compilers import CudaBinary
-from te_select.backends.programs import c_compiler
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
@@ -21,11 +18,13 @@ from te_select.runtime.call import loading
 from te_select.runtime.call.cuda.device_array import DeviceArray
 from te_select.runtime.call.cuda.kernel import CudaKernel
 from tests.support.operands import SHAPE, mask, random
-from tests.support.runtime_standin import c_source
+from tests.support.programs import new_folder
+from tests.support.runtime_standin import c_source, compile_c
 
 SOURCE = Path(__file__).with_name("fake_cuda.c")
 ARCHS = ("sm_80", "sm_90")
 THREADS = 128
+SHARED = ("-shared", "-w")
 _builds = itertools.count()
 
 _RUNNER = """
@@ -54,26 +53,9 @@ class Launch(ctypes.Structure):
 
 
 @functools.cache
-def folder():
-    made = tempfile.TemporaryDirectory(prefix="te-select-test-")
-    _folders.append(made)
-    return Path(made.name)
-
-
-_folders = []
-_numbers = itertools.count()
-
-
-def compile_c(source, out, *options):
-    command = (*c_compiler(), "-std=gnu11", "-O1", "-w", "-fPIC", "-shared", *options)
-    subprocess.run([*command, str(source), "-o", str(out)], check=True)
-    return out
-
-
-@functools.cache
 def fake_library():
     """The stand-in; from now on the loader returns it for libcuda.so.1."""
-    out = compile_c(SOURCE, folder() / "libcuda.so.1", "-Wl,-soname,libcuda.so.1")
+    out = compile_c(SOURCE, new_folder() / "libcuda.so.1", *SHARED, "-Wl,-soname,libcuda.so.1")
     library = ctypes.CDLL(str(out))
     library.fake_last.restype = ctypes.POINTER(Launch)
     library.fake_image.restype = ctypes.c_char_p
@@ -136,7 +118,7 @@ def build(
 
 def fresh_kernel(workload, **how):
     """A kernel of a library of its own, which no device has seen."""
-    loaded = loading.load(build([workload], folder() / f"{next(_numbers)}.so", **how))
+    loaded = loading.load(build([workload], new_folder() / "kernel.so", **how))
     assert isinstance(loaded, CudaKernel)
     return loaded
 
@@ -147,14 +129,14 @@ kernel = functools.cache(fresh_kernel)
 @functools.cache
 def runners(workloads):
     """Scalar loops ``run_0``, ... that compute the workloads from a launch's parameters."""
-    source = folder() / f"{next(_numbers)}.c"
+    source = new_folder() / "runners.c"
     text = c_source(workloads)
     for i, workload in enumerate(workloads):
         names = len(workload.dim_names)
         dims = "".join(f", *(int64_t*)p[{4 + k}]" for k in range(names))
         text += _RUNNER.format(i=i, last=4 + names, dims=dims)
     source.write_text(text)
-    return ctypes.CDLL(str(compile_c(source, source.with_suffix(".so"))))
+    return ctypes.CDLL(str(compile_c(source, source.with_suffix(".so"), *SHARED)))
 
 
 @contextlib.contextmanager
@@ -187,3 +169,8 @@ def read(array):
 def data(dtype="float32", shape=SHAPE):
     """Random cond, then and else_."""
     return mask(shape), random(shape, dtype, 1), random(shape, dtype, 2)
+
+
+def data_on_device(device=0):
+    """The same in memory of a device."""
+    return [on_device(array, device=device) for array in data()]

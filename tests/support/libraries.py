@@ -12,33 +12,16 @@ def beside(path):
     return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
 
 
-def edit_inside(path, before, after, *, seal=True):
-    """Change a text of the manifest in a library, and seal it again or not."""
-    old, new = before.encode(), after.encode()
-    start, text = _manifest(path.read_bytes())
-    assert old in text
-    _put(path, start, text, text.replace(old, new, 1), seal=seal)
-
-
 def edit_fields(path, change):
     """Change the fields of the manifest in a library, and seal it again."""
-    start, text = _manifest(path.read_bytes())
-    fields = json.loads(text)
+    image = path.read_bytes()
+    start, size = embedded._place(image, "it")
+    end = start + size
+    fields = json.loads(image[start:end])
     for name in _BULKY:
         fields[name] = type(fields.get(name, []))()
     change(fields)
     new = json.dumps(fields, separators=(",", ":")).replace(":", ": ", 1).encode()
-    _put(path, start, text, new)
+    assert len(new) <= size, "the manifest may not grow"
+    path.write_bytes(embedded.seal(image[:start] + new.ljust(size) + image[end:]))
     return path
-
-
-def _manifest(image):
-    start, size = embedded._place(image, "it")
-    return start, image[start : start + size]
-
-
-def _put(path, start, old, new, *, seal=True):
-    assert len(new) <= len(old), "the manifest may not grow"
-    image = path.read_bytes()
-    image = image[:start] + new.ljust(len(old)) + image[start + len(old) :]
-    path.write_bytes(embedded.seal(image) if seal else image)

@@ -47,8 +47,6 @@ def _has_users():
 
 
 _EMULATED = not _limits_memory()
-WITHOUT_PTRACE = {"ASAN_OPTIONS": "detect_leaks=0"} if _EMULATED else {}
-"""For programs with a sanitizer: qemu-user has no ptrace, by which leaks are found."""
 needs_users = pytest.mark.skipif(
     os.geteuid() == 0 and not _has_users(), reason="this user namespace has one user"
 )

@@ -7,12 +7,12 @@ from tests.support.models import model, tensor
 WHERE = ("c", "x", "y")
 
 
-def library(folder):
-    """Build the library."""
+def library():
+    """The library."""
     from te_select.backends.cpu import link
     from tests.support import c_half
 
-    return c_half.build(folder, "where_in_c.c", link.FAMILY.sources, "-ldl", "-Wl,-z,nodelete")
+    return c_half.built("where_in_c.c", link.FAMILY.sources, "-ldl", "-Wl,-z,nodelete")
 
 
 def node(op, inputs, outputs, **attributes):
@@ -50,17 +50,3 @@ def session(proto, options):
 
     options.log_severity_level = 4
     return onnxruntime.InferenceSession(proto.SerializeToString(), options)
-
-
-def optimized(model, folder, *devices):
-    """What ONNX Runtime makes of a model, or of its file, for a session of some devices."""
-    import onnx
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.optimized_model_filepath = str(folder / "optimized.onnx")
-    for device in devices:
-        options.add_provider_for_devices([device], {})
-    onnxruntime.InferenceSession(model, options)
-    return onnx.load(folder / "optimized.onnx", load_external_data=False)

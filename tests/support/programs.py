@@ -1,9 +1,13 @@
 """Programs and scripts of Python in processes of their own."""
 
+import functools
+import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
+from pathlib import Path
 
 
 def ended(
@@ -23,6 +27,29 @@ def ended(
         check=False,
         timeout=timeout,
     )
+
+
+def loaded(path):
+    """The module in a file that is in no package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def _scratch():
+    return tempfile.TemporaryDirectory(prefix="te-select-test-")
+
+
+def new_folder():
+    """A folder that goes with this process."""
+    return Path(tempfile.mkdtemp(dir=_scratch().name))
+
+
+def open_files():
+    """How many files this process has open."""
+    return len([*Path("/proc/self/fd").iterdir()])
 
 
 def output(*command, **how):

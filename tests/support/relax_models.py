@@ -15,6 +15,18 @@ SIZES = {"b": 3, "h": 5, "s": 77, "n": 1000, "m": 13}
 """What the names of dims stand for in `operands`."""
 
 
+def _shapes(shapes, value):
+    """Shapes whose names have values."""
+
+    def dim(given):
+        if isinstance(given, int):
+            return given
+        name, factor = given if isinstance(given, tuple) else (given, 1)
+        return value(name) * factor if factor > 1 else value(name)
+
+    return [[dim(each) for each in shape] for shape in shapes]
+
+
 def where_module(cond, then, else_, dtype="float32", build=relax.op.where):
     """A module ``main(cond, then, else_, sizes)`` of one where, or of what ``build`` makes of them.
 
@@ -22,15 +34,9 @@ def where_module(cond, then, else_, dtype="float32", build=relax.op.where):
     its own, because TVM has to find the value of a name somewhere.
     """
     names = {}
-
-    def dim(given):
-        if isinstance(given, int):
-            return given
-        name, factor = given if isinstance(given, tuple) else (given, 1)
-        variable = names.setdefault(name, tirx.Var(name, "int64"))
-        return variable * factor if factor > 1 else variable
-
-    shapes = [[dim(each) for each in shape] for shape in (cond, then, else_)]
+    shapes = _shapes(
+        (cond, then, else_), lambda name: names.setdefault(name, tirx.Var(name, "int64"))
+    )
     types = ("bool", dtype, dtype)
     operands = [
         relax.Var(name, relax.TensorType(shape, each))
@@ -48,15 +54,7 @@ def where_module(cond, then, else_, dtype="float32", build=relax.op.where):
 def operands(cond, then, else_, dtype="float32", seed=0):
     """NumPy arrays of random bits for `where_module`."""
     names = {}
-
-    def size(given):
-        if isinstance(given, int):
-            return given
-        name, factor = given if isinstance(given, tuple) else (given, 1)
-        names[name] = SIZES[name]
-        return SIZES[name] * factor
-
-    shapes = [[size(each) for each in shape] for shape in (cond, then, else_)]
+    shapes = _shapes((cond, then, else_), lambda name: names.setdefault(name, SIZES[name]))
     sides = (random(shape, dtype, seed + k) for k, shape in enumerate(shapes[1:], 1))
     return [mask(shapes[0], seed), *sides, np.zeros(tuple(names.values()), bool)]
 

@@ -1,11 +1,8 @@
 """Kernels in plain C instead of TVM's, so that the runtime half is tested alone."""
 
 import functools
-import itertools
 import platform
 import subprocess
-import tempfile
-from pathlib import Path
 
 from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link
@@ -15,6 +12,7 @@ from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 from te_select.runtime.call import loading
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.runtime.call.kernel import Kernel
+from tests.support.programs import new_folder
 
 HERE = {"kind": "cpu", "architecture": platform.machine()}
 _HEAD = "#include <stdint.h>\n#include <string.h>\n"
@@ -77,6 +75,13 @@ def _extent(dim, names):
     return str(dim) if isinstance(dim, int) else f"dim{names.index(dim)}"
 
 
+def compile_c(source, out, *options):
+    """Compile a file of C."""
+    command = (*c_compiler(), "-std=gnu11", "-O1", "-fPIC", *options, str(source), "-o", str(out))
+    subprocess.run(command, check=True)
+    return out
+
+
 def build(
     workloads,
     path,
@@ -91,9 +96,7 @@ def build(
     """Compile, link and describe a library at ``path``."""
     source = path.with_suffix(".c")
     source.write_text(edit(c_source(workloads, status)))
-    objects = path.with_suffix(".o")
-    command = (*c_compiler(), "-O1", "-fPIC", "-c", str(source), "-o", str(objects))
-    subprocess.run(command, check=True)
+    objects = compile_c(source, path.with_suffix(".o"), "-c")
     entries = [entry(w, i, bytes_per_thread) for i, w in enumerate(workloads)]
     levels = [link.Level("x86-64", ())]
     made = described or manifest(workloads, cpu_features)
@@ -132,18 +135,14 @@ def manifest(workloads, cpu_features=(), *, plain=False):
 
 
 @functools.cache
-def _folder():
-    return tempfile.TemporaryDirectory(prefix="te-select-test-")
-
-
-_numbers = itertools.count()
+def library_of(*workloads, **how):
+    """The path of a library that is built once in a process."""
+    return build(workloads, new_folder() / "mask.so", **how)
 
 
 @functools.cache
-def kernel(workload, bytes_per_thread=0, status=0):
-    """A loaded kernel; each is built once per process."""
-    path = Path(_folder().name, f"{next(_numbers)}.so")
-    build([workload], path, bytes_per_thread=bytes_per_thread, status=status)
-    loaded = loading.load(path)
+def kernel(workload, **how):
+    """A loaded kernel."""
+    loaded = loading.load(library_of(workload, **how))
     assert isinstance(loaded, Kernel)
     return loaded

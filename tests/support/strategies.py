@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from te_select import Workload
-from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
+from te_select.operator.dtypes import ELEMENT_TYPES
+from tests.support.operands import frozen, random, shifted
 
 AWKWARD_EXTENTS = (1, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129)
 
@@ -20,47 +21,32 @@ def workloads(draw, dtypes=tuple(ELEMENT_TYPES)):
         most = max(1, 100_000 // math.prod(max(1, dim) for dim in out))  # an input may have no 0
         fitting = [e for e in (*AWKWARD_EXTENTS, 0, 1000, 4099) if e <= most]
         out.append(draw(st.sampled_from(fitting)))
+
+    def operand(full, lead=0):
+        return tuple(1 if draw(st.booleans()) else dim for dim in full[lead:])
+
+    def cut(full):
+        return operand(full, draw(st.integers(0, len(full))))
+
     rule = draw(st.sampled_from(["none", "numpy", "pdpd", "multidirectional"]))
-    if rule == "none":
-        return Workload(out, out, out, draw(st.sampled_from(dtypes)), "none")
-
-    def operand(lead=0):
-        return tuple(1 if draw(st.booleans()) else dim for dim in out[lead:])
-
     axis = -1
-    if rule == "pdpd":
+    cond, then, else_ = cut(out), cut(out), cut(out)
+    if rule == "none":
+        cond = then = else_ = tuple(out)
+    elif rule == "numpy":
+        cond = cut(np.broadcast_shapes(then, else_))
+    elif rule == "pdpd":
         then = tuple(out)
         axis = draw(st.integers(-1, rank))
-        spans = [out[axis : draw(st.integers(axis, rank))] if axis >= 0 else None] * 2
-        cond, else_ = (
-            tuple(1 if draw(st.booleans()) else dim for dim in span)
-            if span is not None
-            else operand(draw(st.integers(0, rank)))
-            for span in spans
-        )
-    else:
-        then, else_ = (operand(draw(st.integers(0, rank))) for _ in range(2))
-        cond = operand(draw(st.integers(0, rank)))
-        if rule == "numpy":
-            branches = np.broadcast_shapes(then, else_)
-            cond = tuple(
-                1 if dim != have else dim
-                for dim, have in zip(
-                    cond[len(cond) - min(len(cond), len(branches)) :],
-                    branches[len(branches) - min(len(cond), len(branches)) :],
-                    strict=True,
-                )
-            )
+        if axis >= 0:
+            end = draw(st.integers(axis, rank))
+            cond, else_ = operand(out[:end], axis), operand(out[:end], axis)
     return Workload(cond, then, else_, draw(st.sampled_from(dtypes)), rule, axis)
 
 
 def random_bits(rng, shape, dtype):
-    """An array of random bits, so that NaN payloads and -0.0 occur; bools are 0 or 1."""
-    kind = numpy_dtype(dtype)
-    size = int(np.prod(shape, dtype=np.int64))
-    if kind == np.bool_:
-        return (rng.integers(0, 2, size, np.uint8) != 0).reshape(shape)
-    return np.frombuffer(rng.bytes(size * kind.itemsize), kind).copy().reshape(shape)
+    """An array of random bits."""
+    return random(shape, dtype, rng)
 
 
 def random_cond(rng, shape):
@@ -111,25 +97,16 @@ def as_bytes(array):
     return raw.reshape(*array.shape, array.dtype.itemsize)
 
 
+LAYOUTS = {
+    "compact": lambda array: array,
+    "reversed": lambda array: array[::-1].copy()[::-1],
+    "sliced": lambda array: np.repeat(array, 2, axis=-1)[..., ::2],
+    "transposed": np.asfortranarray,
+    "misaligned": lambda array: shifted(array, 1),
+    "read-only": lambda array: frozen(array.copy()),
+}
+
+
 def strided(array, how):
-    """The same values in another of the `LAYOUTS`."""
-    if how == "reversed" and array.ndim:
-        return np.ascontiguousarray(array[::-1])[::-1]
-    if how == "sliced" and array.ndim:
-        wide = np.repeat(array, 2, axis=-1)
-        return wide[..., ::2]
-    if how == "transposed" and array.ndim:
-        return np.asfortranarray(array)
-    if how == "misaligned":
-        raw = np.empty(array.nbytes + 1, np.uint8)
-        moved = raw[1:].view(np.uint8)[: array.nbytes].view(array.dtype).reshape(array.shape)
-        moved[...] = array
-        return moved
-    if how == "read-only":
-        frozen = array.copy()
-        frozen.flags.writeable = False
-        return frozen
-    return array
-
-
-LAYOUTS = ("compact", "reversed", "sliced", "transposed", "misaligned", "read-only")
+    """The same values in one of the `LAYOUTS`."""
+    return LAYOUTS[how](array) if array.ndim else array

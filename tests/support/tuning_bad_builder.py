@@ -2,18 +2,16 @@
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 from te_select.backends.cpu import link
-from te_select.backends.programs import c_compiler
 from te_select.compiler.build import versions
 from te_select.files.scratch import NoRoomError
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.tuning.measuring import build_worker
-from tests.support.runtime_standin import HERE, linked
+from tests.support.runtime_standin import HERE, compile_c, linked
 from tests.support.tuning_candidates import INSIDE
 
 KERNELS = {
@@ -44,13 +42,13 @@ class Worker(build_worker.Worker):
         if fault == "build memory":
             bytearray(2 * build_worker.MEMORY)
         path.parent.mkdir()
-        source, compiled = path.with_suffix(".c"), path.with_suffix(".o")
+        source = path.with_suffix(".c")
         source.write_text(
             "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
             "int32_t bad(void* cond, void* then, void* else_, void* out, int64_t stream) {"
             f"{KERNELS[fault]} return 0; }}"
         )
-        subprocess.run([*c_compiler(), "-fPIC", "-c", source, "-o", compiled], check=True)
+        compiled = compile_c(source, path.with_suffix(".o"), "-c")
         record = KernelRecord(candidate.workload, Choice(candidate.config, "default", ""))
         target = {"name": candidate.target, **HERE, "cpu_features": []}
         manifest = Manifest((record,), target, versions())

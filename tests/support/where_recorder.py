@@ -8,6 +8,7 @@ import numpy as np
 from te_select.operator.stages import SOURCES
 from te_select.schedules.cpu.span import FLAGS
 from tests.support import c_half
+from tests.support.operands import random
 
 _OF_HOST = ("decide", "cond_sampling", "cpu_model", "processors", "profile", "sysfs")
 _OF_WHERE = ("pool_of_caller", "where", "where_block", "where_plan", "where_stage")
@@ -104,10 +105,9 @@ class Staged(NamedTuple):
         return [each.n for each in self.asked if each.kernel == f"stage {kind}"]
 
 
-def build(folder):
-    """Compile the library."""
-    recorded = ("-include", str(c_half.DRIVERS / "where_recorder.h"))
-    return c_half.build(folder, "where_recorder.c", HALF, *recorded)
+def build(make=c_half.built):
+    """Compile the library, as ``c_half.built`` does or otherwise."""
+    return make("where_recorder.c", HALF, "-include", str(c_half.DRIVERS / "where_recorder.h"))
 
 
 class Recorder:
@@ -117,8 +117,6 @@ class Recorder:
     ----------
     path
         Of `build`.
-    folder
-        For a copy of it, whose constructors see the environment.
     monkeypatch
         Of pytest.
     threads
@@ -127,11 +125,11 @@ class Recorder:
         Keys of TE_SELECT_PROFILE; by the others no call has threads or flags.
     """
 
-    def __init__(self, path, folder, monkeypatch, threads=4, **profile):
+    def __init__(self, path, monkeypatch, threads=4, **profile):
         pairs = (_PROFILE | profile).items()
         monkeypatch.setenv("TE_SELECT_PROFILE", ",".join(f"{key}={value}" for key, value in pairs))
         monkeypatch.setenv("TE_SELECT_NUM_THREADS", str(threads))
-        self._library = c_half.copied(path, folder)
+        self._library = c_half.copied(path)  # its constructors see the environment
         self["at_hand"] = threads
 
     def __getitem__(self, name):
@@ -190,8 +188,7 @@ class Recorder:
 
 def bits(*shape, dtype="f4"):
     """An array of random bits."""
-    size = int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize
-    return np.random.default_rng(0).integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
+    return random(shape, np.dtype(dtype))
 
 
 def mask(*shape):

@@ -1,5 +1,6 @@
 """Faults of one expression, planted in conversions: the tests by the recorder find each of them."""
 
+import functools
 import inspect
 import os
 import shutil
@@ -10,6 +11,7 @@ from te_select.runtime import c
 from tests.runtime.c.where import test_where_stages as checks
 from tests.support import c_half, where_recorder
 from tests.support.planted import plant_all
+from tests.support.programs import new_folder
 
 FAULTS = [
     "where_stage.c: int64_t place = (int64_t)({bit % 8 => 0}),",
@@ -35,9 +37,9 @@ FAULTS = [
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
+def path():
     """The recorder, with a variable for the fault."""
-    made = tmp_path_factory.mktemp("faults")
+    made = new_folder()
     folder = shutil.copytree(c.FOLDER, made / "c")
     declared = made / "fault.h"
     declared.write_text("extern __attribute__((weak)) int te_select_fault;\nint te_select_fault;\n")
@@ -45,17 +47,17 @@ def path(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(c_half, "RUNTIME", folder)
         patch.setattr(c_half, "WARNINGS", ("-include", str(declared)))
-        return where_recorder.build(made)
+        return where_recorder.build(functools.partial(c_half.build, made))
 
 
-def is_caught(path, folder, number):
+def is_caught(path, number):
     """Whether a child with the fault fails a test, or dies."""
     if child := os.fork():
         return os.waitpid(child, 0)[1] != 0
     with pytest.MonkeyPatch.context() as patch:
 
         def where(**how):
-            made = where_recorder.Recorder(path, folder, patch, **how)
+            made = where_recorder.Recorder(path, patch, **how)
             made["te_select_fault"] = number
             return made
 
@@ -73,10 +75,10 @@ def fails(where):
     return False
 
 
-def test_recorder_passes_without_a_fault(path, tmp_path):
-    assert not is_caught(path, tmp_path, 0)
+def test_recorder_passes_without_a_fault(path):
+    assert not is_caught(path, 0)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_recorder_finds_a_fault_in_conversions(path, tmp_path, fault):
-    assert is_caught(path, tmp_path, FAULTS.index(fault) + 1)
+def test_recorder_finds_a_fault_in_conversions(path, fault):
+    assert is_caught(path, FAULTS.index(fault) + 1)

@@ -51,8 +51,17 @@ def test_byte_offset_is_added_to_the_address():
     assert (out == 0).all()
 
 
+def test_out_may_be_a_side_but_not_cond():
+    workload = Workload((3,), (3,), (3,), "bool")
+    cond, then, else_ = np.eye(3, dtype=bool)
+    strict(workload, cond, then, else_, else_)
+    assert else_.tolist() == [False, False, True]
+    with pytest.raises(ValueError, match="out overlaps cond; expected memory of its own"):
+        strict(workload, cond, then, else_, cond)
+
+
 @pytest.mark.parametrize(
-    ("shape", "text"),
+    "shape, text",
     [
         ((2**40, 2**40), "cond has too many elements"),
         ((2**57, 1), "cond has too many elements"),

@@ -75,7 +75,7 @@ def test_calls_are_counted_and_conds_are_sampled(seen_of):
     assert 0 < fixed["seconds"] < 1 and named["seconds"] > 0
 
 
-@pytest.mark.parametrize(("seconds", "apart"), [(1e-3, 64), (4e-7, 250)])
+@pytest.mark.parametrize("seconds, apart", [(1e-3, 64), (4e-7, 250)])
 def test_short_calls_are_timed_less_often(monkeypatch, seconds, apart):
     kernel = mock.MagicMock(workload=NAMED, seen=None)
     now = itertools.chain([0.0], itertools.count(9, seconds))  # the first call builds
@@ -170,7 +170,7 @@ def test_kernels_of_where_are_counted_and_runs_add_up(seen_of):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "why"),
+    "name, text, why",
     [
         ("none/seen.json", None, "FileNotFoundError"),
         ("seen.json", "{", "JSONDecodeError"),

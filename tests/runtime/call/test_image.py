@@ -12,24 +12,27 @@ from te_select.errors import ArtifactError
 from te_select.files import scratch
 from te_select.runtime.artifact import stored
 from te_select.runtime.call import image, loading
-from tests.support.programs import python
-from tests.support.runtime_standin import build
+from tests.support.programs import open_files, python
+from tests.support.runtime_standin import library_of
 from tests.support.workloads import flat
 
 W = flat(8)
 ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    return build([W], tmp_path_factory.mktemp("image") / "mask.so")
+@pytest.fixture
+def built():
+    return library_of(W)
 
 
-@pytest.fixture(scope="module")
-def swapped(tmp_path_factory):
-    """A library of the same workload, and of the same size, whose code takes the other side."""
-    path = tmp_path_factory.mktemp("swapped") / "mask.so"
-    return build([W], path, edit=lambda text: text.replace("j->c[at[0]] ?", "!j->c[at[0]]?"))
+def exchanged(text):
+    """A source of the same size, that takes the other side."""
+    return text.replace("j->c[at[0]] ?", "!j->c[at[0]]?")
+
+
+@pytest.fixture
+def swapped():
+    return library_of(W, edit=exchanged)
 
 
 START = """
@@ -140,12 +143,11 @@ def test_error_of_too_many_open_files_says_so(built):
 @pytest.mark.parametrize("is_library", [True, False])
 def test_descriptor_of_memory_that_is_not_used_is_closed(built, is_library):
     """What cannot be loaded, and what turns out to be another library than was asked for."""
-    opened = Path("/proc/self/fd")
-    before = len([*opened.iterdir()])
+    before = open_files()
     data = built.read_bytes() if is_library else b"no library"
     for _ in range(3):
         assert image._from_memory(data, "0" * 64, built) is None
-    assert len([*opened.iterdir()]) == before
+    assert open_files() == before
 
 
 def test_copy_that_cannot_be_loaded_is_removed(built):
@@ -207,7 +209,7 @@ def test_threads_and_a_forked_child_load_at_once(built, swapped):
 
 
 @pytest.mark.parametrize(
-    ("versions", "warned"),
+    "versions, warned",
     [
         (("0.1.8", "0.2.0", "1.0", "0.0.99", "0.1rc1"), True),
         (("0.1.9", "0.1.14.post1", "0.1.99rc1", "0.1.140"), False),

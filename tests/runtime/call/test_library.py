@@ -37,7 +37,7 @@ LIBRARY = Library(
 
 
 @pytest.mark.parametrize(
-    ("name", "kernel"),
+    "name, kernel",
     [
         ("select_a", "select_a"),
         ("graph#1", "select_b"),  # a place comes before a name
@@ -52,7 +52,7 @@ def test_kernel_is_found_by_name_and_place_of_a_node(name, kernel):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    "name, said",
     [
         ("differs", "is the name of 2 nodes that differ in kernel; expected a place: graph#4, gra"),
         ("graph#5", "has no kernel of its own, its status is folded: why graph#5 is folded"),

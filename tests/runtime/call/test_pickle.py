@@ -12,8 +12,6 @@ from te_select.errors import ArtifactError
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
 from te_select.runtime.call import loading
-from tests.support import cuda_standin
-from tests.support.cuda_standin import on_device, read, running
 from tests.support.runtime_standin import build, kernel
 from tests.support.workloads import flat
 
@@ -58,14 +56,6 @@ def test_library_is_copied_with_all_its_kernels(tmp_path, way):
     again = WAYS[way](library)
     assert list(again) == list(library) and repr(again) == repr(library)
     assert (again[W.name](*ARGS) == library[W.name](*ARGS)).all()
-
-
-def test_kernel_for_cuda_is_pickled():
-    with running(W):
-        k = WAYS["pickle"](cuda_standin.kernel(W))
-        out = on_device(np.zeros((4, 5), "f4"))
-        k(on_device(ARGS[0]), on_device(ARGS[1]), ARGS[2], out=out)
-        assert read(out).tobytes() == np.where(*ARGS).astype("f4").tobytes()
 
 
 def test_bytes_that_were_changed_are_refused():

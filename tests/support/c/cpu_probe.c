@@ -2,22 +2,14 @@
 #include <sched.h>
 #include <stdint.h>
 
-struct {
-  int64_t calls, flags, tasks, most, ran, sizes[2], pointers[4], fails, meet;
-} __tvm_ffi_seen; /* this name is exported */
+struct { int64_t flags, tasks, ran, fails, meet; } __tvm_ffi_seen; /* this name is exported */
 int64_t __tvm_ffi_fences;
 
 int32_t te_select_kernel_0(void* cond, void* then, void* else_, void* out, int64_t a, int64_t b,
                            int64_t flags, int64_t task, int64_t tasks) {
   if (!task) {
-    void* pointers[] = {cond, then, else_, out};
-    ++__tvm_ffi_seen.calls;
     __tvm_ffi_seen.flags = flags;
     __tvm_ffi_seen.tasks = tasks;
-    if (tasks > __tvm_ffi_seen.most) __tvm_ffi_seen.most = tasks;
-    __tvm_ffi_seen.sizes[0] = a;
-    __tvm_ffi_seen.sizes[1] = b;
-    for (int i = 0; i < 4; ++i) __tvm_ffi_seen.pointers[i] = (int64_t)pointers[i];
   }
   int64_t own =
       tasks > 8 ? 1 : INT64_C(1) << (8 * task); /* a byte each, as long as there are bytes */

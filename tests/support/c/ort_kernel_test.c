@@ -11,8 +11,7 @@ struct OrtValue {
 OrtValue values[TE_SELECT_OPERANDS]; /* cond, x, y and out */
 int64_t loops, pieces, batches, released, is_shut_down;
 
-static OrtStatus* get_input(ORT_UNUSED const OrtKernelContext* context, size_t i,
-                            const OrtValue** out) {
+static OrtStatus* get_input(const OrtKernelContext* context, size_t i, const OrtValue** out) {
   *out = &values[i];
   return NULL;
 }
@@ -29,8 +28,7 @@ static OrtStatus* get_data(OrtValue* value, void** out) {
   return NULL;
 }
 
-static OrtStatus* get_output(ORT_UNUSED OrtKernelContext* context, ORT_UNUSED size_t i,
-                             ORT_UNUSED const int64_t* dims, ORT_UNUSED size_t count,
+static OrtStatus* get_output(OrtKernelContext* context, size_t i, const int64_t* dims, size_t count,
                              OrtValue** out) {
   *out = &values[TE_SELECT_OUT];
   return NULL;
@@ -45,7 +43,7 @@ static OrtStatus* run_pieces(const OrtKernelContext* context, void (*piece)(void
   return is_shut_down ? (OrtStatus*)context : NULL;
 }
 
-static void release_status(ORT_UNUSED OrtStatus* status) { ++released; }
+static void release_status(OrtStatus* status) { ++released; }
 
 /* Calls the kernel of a width. */
 int run_node(int32_t width) {

@@ -51,7 +51,7 @@ static int work(int32_t task, int32_t tasks, void* data) {
   if (came == wanted) pthread_cond_broadcast(&has_changed);
   int failed = wait_until(&came, wanted) || (!is_caller && wait_until(&caller_sleeps, 1));
   pthread_mutex_unlock(&lock);
-  return failed || task >= tasks || data;
+  return failed;
 }
 
 /* Threads that took part; -1 if not all came. */

@@ -7,7 +7,6 @@
 static int64_t clock_ns = 1000000000;
 
 static int look_at_clock(clockid_t id, struct timespec* t) {
-  (void)id;
   t->tv_sec = clock_ns / 1000000000;
   t->tv_nsec = clock_ns % 1000000000;
   return 0;
@@ -22,19 +21,14 @@ static int caller_on, policy_of[9], refused; /* the policy is SCHED_OTHER, which
 static int this_one;                         /* the helper that asks for a policy */
 
 static int look_at_caller(pid_t id, size_t size, cpu_set_t* set) {
-  (void)id;
-  (void)size;
   *set = caller;
   return 0;
 }
 static int move_helper(pid_t id, size_t size, const cpu_set_t* set) {
-  (void)size;
   helper_runs_on[id] = *set;
   return 0;
 }
 static int set_policy_of_helper(pid_t id, int wanted, const struct sched_param* none) {
-  (void)none;
-  (void)id;
   if (!refused) policy_of[this_one] = wanted;
   return refused;
 }

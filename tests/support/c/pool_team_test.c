@@ -47,7 +47,7 @@ int is_crowded(void) { return te_select_is_crowded(the_pool()); }
 
 static int run(int32_t task, int32_t tasks, void* data) {
   ++done[task];
-  return tasks != TASKS || data;
+  return tasks != TASKS;
 }
 
 /* Ten times the threads of a call that wants `wanted`, and one if its crew is a team; -1 if a task was

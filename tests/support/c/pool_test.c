@@ -8,9 +8,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "pool_cores.h"
+
 #ifdef NO_THREAD_EVER_RUNS
 int pthread_create(pthread_t* t, const pthread_attr_t* a, void* (*f)(void*), void* d) {
-  (void)a, (void)f, (void)d;
   *t = pthread_self();
   return 0;
 }
@@ -18,7 +19,6 @@ int pthread_create(pthread_t* t, const pthread_attr_t* a, void* (*f)(void*), voi
 
 #ifdef NO_THREAD_CAN_BE_MADE
 int pthread_create(pthread_t* t, const pthread_attr_t* a, void* (*f)(void*), void* d) {
-  (void)t, (void)a, (void)f, (void)d;
   return 11; /* EAGAIN */
 }
 #endif
@@ -30,9 +30,8 @@ typedef struct {
 } work;
 
 static int leaf(int task, int tasks, void* data) {
-  (void)tasks;
   ++*(_Atomic int*)data;
-  return task < 0;
+  return 0;
 }
 
 static int run(int task, int tasks, void* data) {
@@ -45,7 +44,7 @@ static int run(int task, int tasks, void* data) {
     if (te_select_parallel(leaf, &inner, 16, (te_select_crew){4, 0}) || inner < 1 || inner > 16)
       return 1;
   }
-  return task + 1 == w->fails || tasks < 1;
+  return task + 1 == w->fails;
 }
 
 /* How many tasks were not done exactly once; -1 where the pool's answer on failure is wrong. */
@@ -67,7 +66,6 @@ int try_once(int tasks, int threads, int fails, int nests, int spins) {
 int at_hand(int wanted) { return te_select_crew_at_hand(wanted, TE_SELECT_MOST_THREADS).threads; }
 
 static int note_thread(int task, int tasks, void* data) {
-  (void)tasks;
   ((pthread_t*)data)[task] = pthread_self();
   for (volatile int k = 0; k < 20000; ++k) {
   }
@@ -81,7 +79,7 @@ static int meet(int task, int tasks, void* data) {
   int first = ++*begun == 1;
   for (int k = 0; first && tasks == 2 && k < 20000 && *begun < 2; ++k) sched_yield();
   if (first) met = *begun == 2;
-  return task < 0;
+  return 0;
 }
 
 int both_at_once(void) {
@@ -106,4 +104,16 @@ int takers(int threads) {
     count += k == i;
   }
   return count;
+}
+
+extern _Atomic(te_select_pool*) te_select_pool_v7;
+
+/* As after so many jobs that their count begins anew after the next. */
+void wrap(void) { te_select_pool_v7->generation = UINT32_MAX; }
+
+/* As after a stall. Helpers come back by their answer alone, not because enough time has passed. */
+void stall(void) {
+  te_select_pool* p = te_select_pool_v7;
+  te_select_pool_record_result(p, 1, 0, 1, 1000000000);
+  p->serial_since_ns += INT64_C(3600) * 1000000000;
 }

@@ -7,7 +7,6 @@
 enum { ELEMENTS = 1 << 20 };
 
 static void* call(void* unused) {
-  (void)unused;
   operands own = make_operands(ELEMENTS);
   printf("%d", call_fails(&own, ELEMENTS));
   printf(" %d\n", SELECT(own.cond, NULL, own.else_, own.out, ELEMENTS));

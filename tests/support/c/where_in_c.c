@@ -18,7 +18,6 @@ static int32_t run(int32_t width, int32_t rows, int32_t number, void* const* dat
 
 void te_select_where_fill(te_select_where_kernels* kernels, te_select_where_stages* stages,
                           int32_t level) {
-  (void)stages;
   if (!level) take_runs(kernels);
   if (!level && !LATE_ROWS) take_rows(kernels);
 }

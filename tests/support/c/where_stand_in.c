@@ -19,7 +19,6 @@ static int32_t has_lock(void) {
 }
 
 static int32_t call(const te_select_where_call* given, te_select_where_plan* plan) {
-  (void)plan;
   note* made = &notes[asked++ % 64];
   *made = (note){given->width,
                  has_lock(),
@@ -46,7 +45,6 @@ const te_select_where_library old = {
 
 /* A function in the convention of tvm-ffi, whose result is the integer `answer`. */
 int function(void* self, const void* args, int32_t count, int32_t result[4]) {
-  (void)self, (void)args;
   notes[asked++ % 64] = (note){count, has_lock(), 0, {0, 0}};
   result[0] = 1; /* kTVMFFIInt */
   result[2] = answer;

@@ -73,7 +73,6 @@ static void* make_calls(void* number) {
 }
 
 static void* add_rows(void* unused) {
-  (void)unused;
   static te_select_where_kernels rows;
   take_rows(&rows);
   static const te_select_where_stages stages;

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import mmap
 from functools import partial
 
 import numpy as np
@@ -12,6 +11,7 @@ from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
 from tests.support import operands as random
 from tests.support.hand_made import CUDA, READ_ONLY, HandMade
+from tests.support.operands import frozen, shifted
 from tests.support.oracle.comparison import NAMES, Case
 from tests.support.workloads import flat
 
@@ -129,7 +129,7 @@ def _layouts():
             yield _case(f"{kind.dtype} in {how},", kind, "strides", name, change)
         if name != "out":
             yield _case(f"{kind.dtype} in one row,", kind, "strides", name, _repeated)
-            yield _case(f"{kind.dtype} that is read-only,", kind, "frozen", name, _frozen)
+            yield _case(f"{kind.dtype} that is read-only,", kind, "frozen", name, frozen)
         if name != "cond" and kind.element.width > 1:
             oddity = "misaligned"
             yield _case(f"{kind.dtype} misaligned,", kind, oddity, name, lambda a: shifted(a, 1))
@@ -157,19 +157,6 @@ def _restrided(name):
 
 def _instead(value):
     return lambda _: value
-
-
-def _frozen(array):
-    array.flags.writeable = False
-    return array
-
-
-def shifted(array, by):
-    """A copy so many bytes behind the begin of a page."""
-    memory = np.frombuffer(mmap.mmap(-1, array.nbytes + by + 1), np.uint8)
-    copied = memory[by:-1].view(array.dtype).reshape(array.shape)
-    copied[...] = array
-    return copied
 
 
 def _overlaps():
@@ -210,7 +197,7 @@ def _refusals():
     yield _case("negative size of", LINE, "negative", "cond", together=_of_shape(-1), n=4)
     yield _case("too many elements of", LINE, "too many", "cond", together=_of_shape(2**57), n=4)
     yield _case("read-only capsule", SAME, "read-only", "out", _made(flags=READ_ONLY))
-    yield _case("read-only", SAME, "read-only", "out", _frozen)
+    yield _case("read-only", SAME, "read-only", "out", frozen)
 
 
 def _two_lanes(array):
@@ -244,10 +231,8 @@ _LOOPS = (
     ((6, 50, 3), (6, 50, 3), (6, 50, 1)),
     ((1, 50, 1), (6, 1, 3), (6, 50, 3)),
     ((6, 50, 1), (6, 50, 3), (1, 1, 1)),
-    ((6, 1, 3), (1, 50, 3), (6, 50, 1)),
     ((2, 9, 1), (1, 9, 300), (2, 1, 300)),
     ((1, 1, 1), (3, 1, 40), (3, 5, 1)),
-    ((2, 1, 600), (2, 3, 600), (1, 1, 1)),
     ((3, 1, 4, 5, 1), (1, 2, 4, 1, 6), (3, 2, 1, 5, 6)),
 )
 

@@ -13,15 +13,10 @@ IN_RUNS = 1
 WORTH = {1: 4096, 2: 512, 4: 64, 8: 64, 16: 64}  # elements of one value, by the width
 
 
-@pytest.fixture(scope="module")
-def half(tmp_path_factory):
-    sanitizer = "-fsanitize=undefined", "-fno-sanitize-recover"
-    counted = "-Dmemcmp=look_and_count"
-    folder = tmp_path_factory.mktemp("look")
-    path = c_half.build(
-        folder, "cond_sampling_test.c", ["cpu/cond_sampling.c"], *sanitizer, counted
-    )
-    return ctypes.CDLL(str(path))
+@pytest.fixture
+def half():
+    options = *c_half.SANITIZED, "-Dmemcmp=look_and_count"
+    return c_half.load(c_half.built("cond_sampling_test.c", ("cpu/cond_sampling.c",), *options))
 
 
 def looks(half, cond, width=4, in_place=False):
@@ -59,7 +54,7 @@ def test_in_place_runs_of_a_vector_suffice(half, width):
     assert looks(half, sparse, width, in_place=True) or width == 1
 
 
-@pytest.mark.parametrize(("uniform", "looked"), [(16, 8), (8, 8), (7, 16), (0, 9)])
+@pytest.mark.parametrize("uniform, looked", [(16, 8), (8, 8), (7, 16), (0, 9)])
 def test_places_are_tested_until_8_of_16_agree_or_cannot(half, uniform, looked):
     cond = np.arange(1 << 16) % 2 == 0
     cond[: uniform << 12] = True

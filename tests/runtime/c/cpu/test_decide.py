@@ -12,15 +12,15 @@ from te_select.runtime.call import loading
 from tests.operator.test_access import workloads
 from tests.support import c_half
 from tests.support.programs import python
-from tests.support.runtime_standin import build
+from tests.support.runtime_standin import library_of
 
 SHAPE = (64, 64)
 SQUARE = Workload(SHAPE, SHAPE, SHAPE)
 
 
-@pytest.fixture(scope="module")
-def parallel(tmp_path_factory):
-    return build([SQUARE], tmp_path_factory.mktemp("parallel") / "mask.so", bytes_per_thread=1024)
+@pytest.fixture
+def parallel():
+    return library_of(SQUARE, bytes_per_thread=1024)
 
 
 REFUSED = """
@@ -48,7 +48,7 @@ REFUSED = """
 
 
 @pytest.mark.parametrize(
-    ("variable", "said", "values"),
+    "variable, said, values",
     [
         ("TE_SELECT_NUM_THREADS", " is '", ["x", "000", "+3", "1e3", "3x", " ", "\u0664"]),
         ("TE_SELECT_PROFILE", ": '", ["skip=7"]),
@@ -63,39 +63,28 @@ def test_variable_that_is_wrong_is_refused_at_load_and_by_calls(parallel, variab
         assert "expected a" in at_load
 
 
+NAMES = "cond_sampling", "cpu_model", "pool", "pool_cores", "pool_team", "processors", "profile"
+FILES = tuple(f"cpu/{name}.c" for name in (*NAMES, "sysfs"))
+
+
 @pytest.fixture(scope="module")
-def half(tmp_path_factory):
-    names = (
-        "cond_sampling",
-        "cpu_model",
-        "pool",
-        "pool_cores",
-        "pool_team",
-        "processors",
-        "profile",
-        "sysfs",
-    )
-    files = [f"cpu/{name}.c" for name in names]
-    folder = tmp_path_factory.mktemp("decide")
-    return ctypes.CDLL(str(c_half.build(folder, "decide_test.c", files)))
+def half():
+    path = c_half.built("decide_test.c", FILES)
+    return c_half.load(path, te_select_count_moved=">q", tasks_for="qi>q")
 
 
-@given(workloads())
+@given(workloads)
 def test_bytes_of_a_call_are_those_of_its_access_pattern(half, workload):
     pattern = access_pattern(workload)
     width = workload.element.width
     if pattern.elements:
         sides = workload.then_shape, workload.else_shape, workload.out_shape
         bytes_of = math.prod(workload.cond_shape), *(width * math.prod(side) for side in sides)
-        counted = half.te_select_count_moved
-        counted.restype = ctypes.c_int64
-        assert counted((ctypes.c_int64 * 4)(*bytes_of)) == pattern.bytes_moved()
+        counted = half.te_select_count_moved((ctypes.c_int64 * 4)(*bytes_of))
+        assert counted == pattern.bytes_moved()
 
 
 def test_threads_have_equal_tasks_of_256_kb_at_most_65536(half):
-    tasks_for = half.tasks_for
-    tasks_for.restype = ctypes.c_int64
-    tasks_for.argtypes = (ctypes.c_int64, ctypes.c_int32)
     task = 1 << 18
     for moved, threads, tasks in (
         (1, 1, 1),
@@ -107,4 +96,4 @@ def test_threads_have_equal_tasks_of_256_kb_at_most_65536(half):
         (1 << 45, 1, 1 << 16),
         (1 << 45, 3, (1 << 16) - 1),
     ):
-        assert tasks_for(moved, threads) == tasks
+        assert half.tasks_for(moved, threads) == tasks

@@ -15,7 +15,7 @@ def decisions(*shapes, **config):
 
 
 @pytest.mark.parametrize(
-    ("shapes", "once"),
+    "shapes, once",
     [
         ([(N,), (N,), (N,)], True),
         ([(), (), ()], True),
@@ -37,7 +37,7 @@ def test_knobs_are_those_of_the_config():
 
 
 @pytest.mark.parametrize(
-    ("found", "told"), [(4, (1, False, False)), (14, (3, True, False)), (9, (2, False, True))]
+    "found, told", [(4, (1, False, False)), (14, (3, True, False)), (9, (2, False, True))]
 )
 def test_plan_asks_with_bytes_and_reads_the_answer(monkeypatch, found, told):
     made = kernel(Workload((4, 1), (4, 8), (), "float64"))

@@ -1,4 +1,4 @@
-"""What a call gives a kernel: pointers, sizes, flags and threads."""
+"""What a call gives a kernel: flags and threads."""
 
 import time
 
@@ -42,7 +42,7 @@ CAP = f"{SERIAL},stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fi
 
 
 @pytest.mark.parametrize(
-    ("profile", "how", "bytes_", "expected"),
+    "profile, how, bytes_, expected",
     [
         # Stores past the cache begin at the bytes of out that were asked for, or never.
         ("", {"stream_from": 64}, (15, 60, 60, 60), (1, False, False)),

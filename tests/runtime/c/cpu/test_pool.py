@@ -1,6 +1,5 @@
 """The pool: every task is done once, and no call waits for a thread that has not come."""
 
-import ctypes
 import faulthandler
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +8,7 @@ import pytest
 
 from tests.support import c_half
 
-SOURCES = ["cpu/pool.c", "cpu/pool_cores.c", "cpu/pool_team.c"]
+SOURCES = ("cpu/pool.c", "cpu/pool_cores.c", "cpu/pool_team.c")
 OWN = ("-Wl,-Bsymbolic",)  # its pthread_create comes before that of libc
 
 
@@ -21,14 +20,14 @@ def watched():
     faulthandler.cancel_dump_traceback_later()
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return c_half.build(tmp_path_factory.mktemp("pool"), "pool_test.c", SOURCES)
+@pytest.fixture
+def path():
+    return c_half.built("pool_test.c", SOURCES)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def pool(path):
-    return ctypes.CDLL(str(path))
+    return c_half.load(path)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7, 64, 10_000])
@@ -62,8 +61,8 @@ def test_sleeping_helper_is_woken(pool):
     assert any(pool.both_at_once() for _ in range(200))
 
 
-def test_helper_that_never_starts_is_not_waited_for(tmp_path):
-    never = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_EVER_RUNS", *OWN)
+def test_helper_that_never_starts_is_not_waited_for():
+    never = c_half.built("pool_test.c", SOURCES, "-DNO_THREAD_EVER_RUNS", *OWN)
     code = """
         for k in range(200):
             assert pool.try_once(50, 4, 0, 0, 0) == 0
@@ -71,9 +70,9 @@ def test_helper_that_never_starts_is_not_waited_for(tmp_path):
     c_half.run(never, code)
 
 
-def test_refused_threads_are_not_taken_for_late_ones(tmp_path):
+def test_refused_threads_are_not_taken_for_late_ones():
     """Otherwise calls would run alone for a while, as if the cores had other work."""
-    none = c_half.build(tmp_path, "pool_test.c", SOURCES, "-DNO_THREAD_CAN_BE_MADE", *OWN)
+    none = c_half.built("pool_test.c", SOURCES, "-DNO_THREAD_CAN_BE_MADE", *OWN)
     code = """
         for k in range(20):
             assert pool.at_hand(4) == 4
@@ -159,3 +158,42 @@ def test_helpers_wake_on_other_cpus_than_the_callers(path):
         assert os.sched_getaffinity(0) == mine
     """
     c_half.run(path, code)
+
+
+HELPERS = """
+    import time
+
+    def policies():
+        return [os.sched_getscheduler(id) for id in helpers(2)]
+
+    def until(policy):
+        end = time.monotonic() + 60
+        while policies() != [policy] * 2:
+            assert pool.try_once(64, 3, 0, 0, 1000) == 0
+            assert time.monotonic() < end
+
+    def alone_until_helpers_answer():
+        seen = set()
+        end = time.monotonic() + 60
+        while pool.at_hand(3) == 1:
+            seen.update(policies())
+            assert time.monotonic() < end
+            time.sleep(0.0005)
+        return seen
+
+    assert pool.try_once(64, 3, 0, 0, 1000) == 0
+    time.sleep(0.02)
+"""
+
+
+def test_helpers_answer_and_stop_nobody_until_then(path):
+    code = """
+        for k in range(5):
+            assert pool.at_hand(3) == 3
+            until(os.SCHED_OTHER)
+            pool.wrap()
+            pool.stall()
+            assert pool.at_hand(3) == 1
+            assert os.SCHED_BATCH in alone_until_helpers_answer()
+    """
+    c_half.run(path, HELPERS, code)

@@ -1,56 +1,22 @@
 """When calls run alone because the cores have other work, and when they have helpers again."""
 
-import ctypes
 import os
 
 import pytest
 
 from tests.support import c_half
 
-HELPERS = """
-    import time
-
-    def policies():
-        return [os.sched_getscheduler(id) for id in helpers(2)]
-
-    def until(policy):
-        end = time.monotonic() + 60
-        while policies() != [policy] * 2:
-            assert pool.call(3) == 0
-            assert time.monotonic() < end
-
-    def alone_until_helpers_answer():
-        seen = set()
-        end = time.monotonic() + 60
-        while pool.at_hand(3) == 1:
-            seen.update(policies())
-            assert time.monotonic() < end
-            time.sleep(0.0005)
-        return seen
-
-    assert pool.call(3) == 0
-    time.sleep(0.02)
-"""
 MS = 1_000_000
 STALL, NO_STALL = 200_001, 200_000
 AT_ONCE = 400_000
 FAIR = 48  # tasks that are the helpers' share
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    return c_half.build(tmp_path_factory.mktemp("lessons"), "pool_cores_test.c", [])
-
-
 @pytest.fixture
-def pool(built, tmp_path):
+def pool():
     """A new pool with three helpers."""
-    loaded = c_half.copied(built, tmp_path)
-    loaded.teach.restype = ctypes.c_int64
-    loaded.teach.argtypes = (ctypes.c_int, ctypes.c_uint32, ctypes.c_int64)
-    loaded.let_pass.argtypes = (ctypes.c_int64,)
-    loaded.left_beside.argtypes = (ctypes.c_uint64, ctypes.c_int)
-    return loaded
+    path = c_half.built("pool_cores_test.c")
+    return c_half.copied(path, teach="iIq>q", let_pass="q", left_beside="Qi")
 
 
 def ask(pool):
@@ -198,7 +164,7 @@ def test_policy_that_could_not_be_restored_is_restored_later(pool):
 
 
 @pytest.mark.parametrize(
-    ("on", "allowed", "by", "left"),
+    "on, allowed, by, left",
     [
         (0, 0b11, 0, 0b10),
         (0, 0b10001, 0, 0b10000),
@@ -239,22 +205,3 @@ def test_threads_that_no_longer_call_are_forgotten_in_time(pool):
     assert pool.left_beside(0, 8) == 0  # a job without others says nothing of them
     pool.let_pass(2 * MS)
     assert pool.left_beside(1, 8) == 7
-
-
-@pytest.fixture(scope="module")
-def answering(tmp_path_factory):
-    sources = ["cpu/pool.c", "cpu/pool_cores.c", "cpu/pool_team.c"]
-    return c_half.build(tmp_path_factory.mktemp("answers"), "pool_answers_test.c", sources)
-
-
-def test_helpers_answer_and_stop_nobody_until_then(answering):
-    code = """
-        for k in range(5):
-            assert pool.at_hand(3) == 3
-            until(os.SCHED_OTHER)
-            pool.wrap()
-            pool.stall()
-            assert pool.at_hand(3) == 1
-            assert os.SCHED_BATCH in alone_until_helpers_answer()
-    """
-    c_half.run(answering, HELPERS, code)

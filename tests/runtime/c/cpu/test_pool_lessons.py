@@ -1,6 +1,5 @@
 """When the pool lets a thread take others' tasks. The clock is made up by the test."""
 
-import ctypes
 import platform
 import threading
 import time
@@ -11,17 +10,10 @@ import pytest
 from tests.support import c_half
 
 
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lessons")
-    loaded = ctypes.CDLL(str(c_half.build(folder, "pool_lessons_test.c", [])))
-    loaded.looks_at.restype = ctypes.c_int64
-    loaded.let_pass.argtypes = (ctypes.c_int64,)
-    loaded.count_pauses.restype = ctypes.c_int64
-    loaded.looks_after.restype = ctypes.c_int64
-    loaded.looks_after.argtypes = (ctypes.c_int32, ctypes.c_int64)
-    loaded.looks_at.argtypes = (*[ctypes.c_int32] * 3, ctypes.c_int64)
-    return loaded
+@pytest.fixture
+def pool():
+    types = {"looks_at": "iiiq>q", "let_pass": "q", "count_pauses": ">q", "looks_after": "iq>q"}
+    return c_half.load(c_half.built("pool_lessons_test.c"), **types)
 
 
 def test_tasks_whose_owner_has_not_come_are_taken_at_once(pool):

@@ -1,11 +1,10 @@
 """Calls on the OpenMP team of the program: when they go there, and what they do to it."""
 
-import subprocess
-
 import pytest
 
-from te_select.backends.programs import c_compiler
 from tests.support import c_half
+from tests.support.programs import new_folder
+from tests.support.runtime_standin import compile_c
 
 SETUP = """
     import threading
@@ -21,18 +20,14 @@ SETUP = """
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("team")
-    openmp = folder / "openmp.so"
-    source = c_half.DRIVERS / "fake_openmp.c"
-    options = ("-std=gnu11", "-O1", "-shared", "-fPIC", "-pthread", "-ftls-model=initial-exec")
-    subprocess.run([*c_compiler(), *options, str(source), "-o", str(openmp)], check=True)
-    return c_half.build(folder, "pool_team_test.c", []), openmp
+def openmp():
+    options = ("-shared", "-pthread", "-ftls-model=initial-exec")
+    return compile_c(c_half.DRIVERS / "fake_openmp.c", new_folder() / "openmp.so", *options)
 
 
 @pytest.fixture
-def run(built):
-    pool, openmp = built
+def run(openmp):
+    pool = c_half.built("pool_team_test.c")
     return lambda code, wish="1": c_half.run(
         pool, SETUP, code, OPENMP=str(openmp), TE_SELECT_TEAM=wish
     )

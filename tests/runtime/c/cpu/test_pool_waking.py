@@ -1,15 +1,13 @@
 """How helpers that sleep are woken."""
 
-import ctypes
-
 import pytest
 
 from tests.support import c_half
 
 
 @pytest.fixture
-def pool(tmp_path):
-    return ctypes.CDLL(str(c_half.build(tmp_path, "pool_calls_test.c", [])))
+def pool():
+    return c_half.copied(c_half.built("pool_calls_test.c"))
 
 
 @pytest.mark.parametrize("threads", [2, 8, 64, 128])

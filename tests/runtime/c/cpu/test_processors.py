@@ -1,11 +1,11 @@
 """How many threads a call may use: by the user's number, the affinity and a container's quota."""
 
 import os
-from pathlib import Path
 
 import pytest
 
 from tests.support import c_half
+from tests.support.programs import open_files
 
 ALL = len(os.sched_getaffinity(0))
 
@@ -27,7 +27,7 @@ def built(places):
 def quota(built, places, tmp_path):
     """Writes files of control groups, and returns the number of processors that is read."""
     _, groups, of_process = places
-    library = c_half.copied(built, tmp_path)
+    library = c_half.copied(built)
 
     def read(process, files):
         for path in sorted(groups.rglob("*"), reverse=True):
@@ -43,7 +43,7 @@ def quota(built, places, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("quota_and_period", "processors"),
+    "quota_and_period, processors",
     [
         ("200000 100000", 2),
         ("150000 100000", 2),  # rounded up
@@ -97,15 +97,12 @@ def test_least_quota_of_both_versions_counts(quota):
 
 
 def test_files_of_groups_are_closed(quota):
-    def opened():
-        return len([*Path("/proc/self/fd").iterdir()])
-
     files = {"cpu.max": "200000 100000", "a/cpu.max": "max 100000"}
     quota("0::/a\n", files)
-    before = opened()
+    before = open_files()
     for _ in range(3):
         assert quota("0::/a\n", files) == 2
-    assert opened() == before
+    assert open_files() == before
 
 
 @pytest.mark.parametrize(
@@ -116,7 +113,7 @@ def test_damaged_lists_of_groups_are_ignored(quota, process):
 
 
 @pytest.mark.parametrize(
-    ("text", "threads"),
+    "text, threads",
     [
         *(("6", 6), ("6,2", 6), ("0" * 30 + "7", 7), ("0" * 31 + "7", 0), ("9" * 40, 0)),
         *((text, 0) for text in (",2", "", "x", "0", "-1", "9" * 40 + "x")),
@@ -127,10 +124,10 @@ def test_wish_for_openmp_is_a_number_of_31_digits_at_most(
 ):
     monkeypatch.delenv("TE_SELECT_NUM_THREADS", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", text)
-    assert c_half.copied(built, tmp_path).wish() == threads
+    assert c_half.copied(built).wish() == threads
 
 
-@pytest.mark.parametrize(("own", "openmp", "threads"), [("7", "5", 7), ("", "5", 5), ("", "", 1)])
+@pytest.mark.parametrize("own, openmp, threads", [("7", "5", 7), ("", "5", 5), ("", "", 1)])
 def test_wish_comes_before_quota_and_affinity(
     built, places, tmp_path, monkeypatch, own, openmp, threads
 ):
@@ -140,5 +137,5 @@ def test_wish_comes_before_quota_and_affinity(
     of_process.write_text("0::/\n")
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", own)
     monkeypatch.setenv("OMP_NUM_THREADS", openmp)
-    library = c_half.copied(built, tmp_path)
+    library = c_half.copied(built)
     assert (library.threads(), library.processors()) == (threads, ALL)

@@ -54,7 +54,7 @@ def test_constructor_may_wait_for_a_thread_that_calls(kernel, openmp):
     assert c_programs.output(opener, plug_in) == "0 1\n"
 
 
-@pytest.mark.parametrize(("library", "loading"), [("./mask.so", 1), ("mask.a", 0)])
+@pytest.mark.parametrize("library, loading", [("./mask.so", 1), ("mask.a", 0)])
 def test_only_the_first_call_opens_files_and_none_loads(kernel, library, loading):
     """A library tells the linker once that it stays. The refused call returns 1."""
     program = kernel.compile("no_loader.c", f"no_loader{library[-2:]}", library)

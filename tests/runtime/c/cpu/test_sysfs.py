@@ -22,13 +22,8 @@ class Machine(ctypes.Structure):
 
     _fields_ = (
         ("vendor", ctypes.c_char * 16),
-        ("family", ctypes.c_int32),
-        ("model", ctypes.c_int32),
-        ("has_avx512", ctypes.c_int32),
-        ("has_amx", ctypes.c_int32),
-        ("l1", ctypes.c_int64),
-        ("l2", ctypes.c_int64),
-        ("l3", ctypes.c_int64),
+        *((name, ctypes.c_int32) for name in ("family", "model", "has_avx512", "has_amx")),
+        *((name, ctypes.c_int64) for name in ("l1", "l2", "l3")),
         ("threads_per_l3", ctypes.c_int32),
         ("rest", ctypes.c_int64 * 16),
     )
@@ -97,7 +92,7 @@ def test_order_of_the_caches_does_not_matter(detect):
 
 
 @pytest.mark.parametrize(
-    ("shared", "threads"),
+    "shared, threads",
     [("0", 1), ("0-3,8", 5), ("0-1,4-5", 4), ("", 0), ("x", 0), ("5-2", 0), ("0-99999999999", 0)],
 )
 def test_threads_that_share_a_cache_are_counted(detect, shared, threads):
@@ -105,7 +100,7 @@ def test_threads_that_share_a_cache_are_counted(detect, shared, threads):
 
 
 @pytest.mark.parametrize(
-    ("shared", "threads"),
+    "shared, threads",
     [
         *(("0000000f", 4), ("8", 1), ("00000003,80000000", 3), ("00000000,00000000", 0)),
         *(("", 0), ("x", 0), ("f" * 2040, 4 * 2040)),

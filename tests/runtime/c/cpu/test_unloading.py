@@ -8,7 +8,7 @@ import pytest
 import te_select
 from tests.support.plain_c_caller import SHAPE
 from tests.support.programs import output
-from tests.support.runtime_standin import build
+from tests.support.runtime_standin import library_of
 
 WORKLOAD = te_select.Workload(SHAPE, SHAPE, SHAPE)
 
@@ -19,14 +19,8 @@ def run(*paths):
     assert said == "every call was right\n"
 
 
-@pytest.fixture(scope="module")
-def standin(tmp_path_factory):
-    """A small library that uses threads."""
-    path = tmp_path_factory.mktemp("standin") / "standin.so"
-    return build([WORKLOAD], path, bytes_per_thread=256)
-
-
 @pytest.mark.parametrize("count", [1, 500])
-def test_library_is_closed_while_its_threads_wait_and_work(standin, tmp_path, count):
+def test_library_is_closed_while_its_threads_wait_and_work(tmp_path, count):
     """Each copy of a file is loaded as a library of its own."""
+    standin = library_of(WORKLOAD, bytes_per_thread=256)  # small, and with threads
     run(*(shutil.copy(standin, tmp_path / f"{i}.so") for i in range(count)))

@@ -8,7 +8,7 @@ import pytest
 from te_select.backends.cpu import link
 from tests.support import c_half
 
-SOURCES = [name for name in link.FAMILY.sources if name != "onnxruntime/where_kernel.c"]
+SOURCES = tuple(name for name in link.FAMILY.sources if name != "onnxruntime/where_kernel.c")
 PER_THREAD = 1 << 16  # bytes
 SMALL, LARGE = 100, 1 << 17  # elements of 4 bytes
 
@@ -40,18 +40,12 @@ class Node:
         return not self._library.run_node(out.itemsize)
 
 
-@pytest.fixture(scope="module")
-def half(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ort_kernel")
-    return c_half.build(folder, "ort_kernel_test.c", SOURCES, "-ldl")
-
-
 @pytest.fixture
-def node(half, tmp_path, monkeypatch):
+def node(monkeypatch):
     def with_threads(count):
         monkeypatch.setenv("TE_SELECT_PROFILE", f"bytes_per_thread={PER_THREAD}")
         monkeypatch.setenv("TE_SELECT_NUM_THREADS", str(count))
-        return Node(c_half.copied(half, tmp_path))
+        return Node(c_half.copied(c_half.built("ort_kernel_test.c", SOURCES, "-ldl")))
 
     return with_threads
 
@@ -62,7 +56,7 @@ def operands(size):
 
 
 @pytest.mark.parametrize(
-    ("threads", "size", "pieces"),
+    "threads, size, pieces",
     [(1, LARGE, 0), (2, LARGE, 2), (3, LARGE, 3), (4, LARGE, 4), (4, SMALL, 0)],
 )
 def test_large_call_has_the_threads_of_the_session(node, threads, size, pieces):

@@ -24,7 +24,7 @@ def on_pool(where):
     return made
 
 
-@pytest.mark.parametrize(("said", "pieces"), [(0, 4), (2, 2), (9, 9)])
+@pytest.mark.parametrize("said, pieces", [(0, 4), (2, 2), (9, 9)])
 def test_large_call_has_a_piece_for_each_thread(on_pool, said, pieces):
     made = on_pool(said)
     made.asked(*operands(1 << 18))
@@ -37,7 +37,7 @@ def test_no_more_threads_than_pay(on_pool):
     assert made["pieces_of_loop"] == 3
 
 
-@pytest.mark.parametrize(("said", "elements"), [(4, 4 * KB), (1, 1 << 18)])
+@pytest.mark.parametrize("said, elements", [(4, 4 * KB), (1, 1 << 18)])
 def test_call_of_one_thread_does_not_ask_the_pool(on_pool, said, elements):
     made = on_pool(said)
     made.asked(*operands(elements))

@@ -45,7 +45,7 @@ def test_single_values_need_no_kernel(alone):
 
 
 @pytest.mark.parametrize(
-    ("width", "part"),
+    "width, part",
     [(1, 1), (2, 2), (3, 1), (5, 1), (6, 2), (12, 4), (16, 16), (24, 8), (32, 16), (48, 16)],
 )
 def test_elements_are_cut_into_the_widest_parts_that_there_are(alone, width, part):
@@ -63,7 +63,7 @@ def test_elements_are_cut_into_the_widest_parts_that_there_are(alone, width, par
 
 
 @pytest.mark.parametrize(
-    ("cond", "x", "y", "number"),
+    "cond, x, y, number",
     [
         ((50, 1), (50, 3), (50, 3), 9),
         ((50, 3), (50, 3), (50, 1), 1),
@@ -88,7 +88,7 @@ def test_runs_do_the_work_of_a_missing_kernel_of_rows_once(alone):
 
 
 @pytest.mark.parametrize(
-    ("cond", "x", "y"),
+    "cond, x, y",
     [
         ((30,), (30,), (30,)),  # one row, however short
         ((9, 1), (9, 30), (30,)),
@@ -111,13 +111,13 @@ def test_result_names_the_kernel_that_was_asked(alone, cond, x, y, dtype):
         assert name.removesuffix(" x 2:te").replace("n*2:te", "n:te") == f"{width} n:{movers}"
 
 
-@pytest.mark.parametrize(("elements", "joined"), [(1023, True), (1024, False)])
+@pytest.mark.parametrize("elements, joined", [(1023, True), (1024, False)])
 def test_rows_from_4_kb_on_are_done_one_by_one(alone, elements, joined):
     asked = alone.asked(mask(5, 1), bits(5, elements), bits(5, elements))
     assert kernels(asked) == [("w4_rows09", 5, 1023) if joined else ("w4 te", 1, 1024)]
 
 
-@pytest.mark.parametrize(("elements", "tiles"), [(31, True), (32, False)])
+@pytest.mark.parametrize("elements, tiles", [(31, True), (32, False)])
 def test_rows_with_gaps_are_copied_below_128_bytes(alone, elements, tiles):
     cond, x, y = operands(20, elements)
     with_gaps = bits(20, elements + 1)[:, :elements]
@@ -131,9 +131,7 @@ def test_rows_with_gaps_are_copied_below_128_bytes(alone, elements, tiles):
     assert kernels(asked) == [("w4 cte", 1, 20 * 31) if tiles else ("w4 cte", 1, 32)]
 
 
-@pytest.mark.parametrize(
-    ("elements", "kernel"), [(3, ("w4_rows03", 50, 3)), (100, ("w4 ce", 1, 100))]
-)
+@pytest.mark.parametrize("elements, kernel", [(3, ("w4_rows03", 50, 3)), (100, ("w4 ce", 1, 100))])
 def test_values_of_rows_that_do_not_follow_each_other_in_memory(alone, elements, kernel):
     """Those of short rows are copied, so that they do; longer rows are done one by one."""
     stepping = bits(100)[::2, None]
@@ -141,7 +139,7 @@ def test_values_of_rows_that_do_not_follow_each_other_in_memory(alone, elements,
     assert kernels(alone.asked(*given)) == [kernel]
 
 
-@pytest.mark.parametrize(("elements", "copied"), [(31, True), (32, False)])
+@pytest.mark.parametrize("elements, copied", [(31, True), (32, False)])
 def test_tile_copies_rows_with_gaps_only_if_they_are_short(alone, elements, copied):
     cond = mask(16, elements)
     turned = bits(elements, 16).T
@@ -166,7 +164,7 @@ def test_operand_not_contiguous_along_rows_is_copied_by_tiles(alone):
     assert kernels(asked) == [("w4 cte", 1, 4096), ("w4 cte", 1, 1904)]
 
 
-@pytest.mark.parametrize(("dtype", "rows"), [("u1", 2), ("f8", 2), ("c16", 2), ("f4", 64)])
+@pytest.mark.parametrize("dtype, rows", [("u1", 2), ("f8", 2), ("c16", 2), ("f4", 64)])
 def test_tile_has_16_rows_of_1_kb_whatever_the_width(alone, dtype, rows):
     """Also of rows of 64 KB, which are done one by one if they need no copies."""
     width = np.dtype(dtype).itemsize

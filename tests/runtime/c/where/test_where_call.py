@@ -21,15 +21,10 @@ class View(ctypes.Structure):
     )
 
 
-@pytest.fixture(scope="module")
-def half(tmp_path_factory):
-    sanitizer = "-fsanitize=undefined", "-fno-sanitize-recover"
-    folder = tmp_path_factory.mktemp("join")
-    built = ctypes.CDLL(
-        str(c_half.build(folder, "where_plan_test.c", ["where/where_call.c"], *sanitizer))
-    )
-    built.te_select_join.restype = ctypes.c_int64
-    return built
+@pytest.fixture
+def half():
+    path = c_half.built("where_plan_test.c", ("where/where_call.c",), *c_half.SANITIZED)
+    return c_half.load(path, te_select_join=">q")
 
 
 class Sources(ctypes.Structure):
@@ -97,7 +92,7 @@ def overlaps(half, operand, address, step, kind, bits=None):
 
 
 @pytest.mark.parametrize(
-    ("operand", "kind", "item"),
+    "operand, kind, item",
     [(0, AS_IS, 1), (1, AS_IS, WIDTH), (2, AS_IS, WIDTH), (2, INT64, 8), (0, INT64, 8)],
 )
 def test_memory_that_touches_out_does_not_overlap_it(half, operand, kind, item):
@@ -115,7 +110,7 @@ def test_bits_that_touch_out_do_not_overlap_it(half):
     assert found == [0, 1, 1, 0]
 
 
-@pytest.mark.parametrize(("kind", "row", "found"), [(3, 80, 0), (3, 88, 1), (INT64, 80, 1)])
+@pytest.mark.parametrize("kind, row, found", [(3, 80, 0), (3, 88, 1), (INT64, 80, 1)])
 def test_converted_side_of_rows_is_out_only_if_as_wide(half, kind, row, found):
     call = Call(2, WIDTH, axes(3, 5), data=(FAR, OUT, FAR, OUT))
     for number, step in ((1, row), (3, 80)):

@@ -9,11 +9,13 @@ import tvm_ffi
 
 from te_select.backends.cpu import link
 from tests.support import c_half, where_recorder
+from tests.support.documents import ROOT
+from tests.support.programs import python
 
 
-def test_call_that_was_not_done_is_an_error(tmp_path):
+def test_call_that_was_not_done_is_an_error():
     """A C++ program may not look at the result of a call."""
-    path = c_half.build(tmp_path, "where_in_c.c", link.FAMILY.sources, "-ldl", "-DFAILS=1")
+    path = c_half.built("where_in_c.c", link.FAMILY.sources, "-ldl", "-DFAILS=1")
     where = tvm_ffi.load_module(str(path)).get_function("te_select_where")
     x = np.ones(9, "f4")
     with pytest.raises(RuntimeError, match="there is no memory for tiles of out, or a kernel fail"):
@@ -27,12 +29,38 @@ PARALLEL_FOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p, PIECE, ctypes.c_size_t, c
 UNSOUND = -4
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    path = c_half.build(
-        tmp_path_factory.mktemp("in_c"), "where_in_c.c", link.FAMILY.sources, "-ldl"
-    )
-    return ctypes.CDLL(str(path))
+@pytest.fixture
+def path():
+    return c_half.built("where_in_c.c", link.FAMILY.sources, "-ldl", *c_half.SANITIZED)
+
+
+@pytest.fixture
+def library(path):
+    return c_half.load(path)
+
+
+NOTHING = """
+    import ctypes, sys
+    import numpy as np
+    from tests.support.hand_made import HandMade, call_function
+
+    where = ctypes.CDLL(sys.argv[1])["__tvm_ffi_te_select_where"]
+    for shape, offset in (((), 0), ((3, 0), 0), ((3, 0), 8)):
+        arrays = [np.zeros(shape, dtype) for dtype in "?ddd"]
+        strides = (-1, 1)[: len(shape)]
+        operands = [HandMade(each, offset=offset, strides=strides) for each in arrays]
+        for each in operands:
+            if shape:
+                each.tensor.data = None
+            else:
+                each.tensor.shape = each.tensor.strides = None
+        print(call_function(where, *operands))
+"""
+
+
+def test_null_pointers_are_not_stepped_from(path):
+    """In a process of its own, which the sanitizer would end."""
+    assert python(NOTHING, path, cwd=ROOT).split() == ["0"] * 3
 
 
 def test_call_is_done_on_the_threads_of_a_pool(library):
@@ -112,7 +140,7 @@ def test_operand_without_strides_is_compact(library):
 
 
 @pytest.mark.parametrize(
-    ("rank", "operand", "ndim"),
+    "rank, operand, ndim",
     [(1, 0, -100_000), (1, 0, -1), (100_000, 0, 1), (65, 0, 65), (-1, 0, 0), (1, 4, 1), (1, -1, 1)],
 )
 def test_operand_or_rank_that_there_is_not_is_refused(library, rank, operand, ndim):

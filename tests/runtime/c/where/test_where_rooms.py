@@ -1,7 +1,5 @@
 """The memory that where() takes for tiles, and for rows of one value."""
 
-import ctypes
-
 import numpy as np
 import pytest
 
@@ -37,7 +35,7 @@ def test_nothing_is_written_where_there_is_no_memory(where, given, threads):
 
 
 @pytest.mark.parametrize(
-    ("given", "allocations"),
+    "given, allocations",
     [
         (operands(100_000), 0),
         ((mask(900, 1), bits(900, 300), bits(900, 300)), 0),
@@ -57,9 +55,9 @@ def test_memory_is_given_back_if_a_kernel_fails(alone):
     assert (alone["taken"], alone["given_back"]) == (1, 1)
 
 
-def test_tasks_of_a_thread_have_one_room_which_is_in_its_cache(tmp_path):
+def test_tasks_of_a_thread_have_one_room_which_is_in_its_cache():
     more = {"cpu/pool.c", "cpu/pool_cores.c", "cpu/pool_team.c", "where/where_call.c"}
-    files = sorted({*HALF, *more} - {"where/where.c"})  # which the driver includes
-    room_of = ctypes.CDLL(str(c_half.build(tmp_path, "where_rooms_test.c", files))).room_of
+    files = tuple(sorted({*HALF, *more} - {"where/where.c"}))  # which the driver includes
+    room_of = c_half.load(c_half.built("where_rooms_test.c", files)).room_of
     assert [room_of(task, 8, 4) for task in range(8)] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert [room_of(task, 3, 3) for task in range(3)] == [0, 1, 2]

@@ -19,6 +19,11 @@ def new(*shape):
     return np.zeros(shape, "f4")
 
 
+def compact(n):
+    """Operands of which x is converted."""
+    return mask(n), numbers(n), bits(n), new(n)
+
+
 def test_blocks_and_what_is_made_fill_two_thirds_of_the_cache(alone):
     for cond, x, per_element in (
         (mask(90_000), numbers(90_000), 1 + 1 + 4 + 4 + 4),
@@ -118,7 +123,7 @@ def test_bytes_are_counted_as_they_lie_in_memory(where):
     n = 64 * KB
     moved = (1 + 1 + 4 + 4) * n
     for per_thread, threads in ((moved // 4, 4), (moved // 2, 2), (moved // 2 + KB, 1)):
-        found = where(bytes_per_thread=per_thread).staged(mask(n), numbers(n), bits(n), new(n))
+        found = where(bytes_per_thread=per_thread).staged(*compact(n))
         assert found.threads == threads
         assert len({each.task for each in found.asked}) >= threads
     moved = (4 + 4 + 4) * n + n // 8
@@ -132,10 +137,9 @@ def test_bytes_are_counted_as_they_lie_in_memory(where):
 def test_stages_of_each_thread_round_as_the_caller_does(where):
     """And the thread has its own mode back."""
     n = 64 * KB
-    given = mask(n), numbers(n), bits(n), new(n)
     busy = where(bytes_per_thread=KB)
     busy["mode_of_threads"] = ROUNDING
-    found = busy.staged(*given)
+    found = busy.staged(*compact(n))
     modes = {each.data[2] & ROUNDING for each in found.asked if each.kernel == "stage uint8"}
     assert (found.threads, modes, busy["modes_left"]) == (4, {0}, 0)
     assert {each.task for each in found.asked} >= {0, 1, 2, 3}
@@ -144,7 +148,7 @@ def test_stages_of_each_thread_round_as_the_caller_does(where):
 def test_stores_go_past_the_cache_only_where_out_is_not_copied(where):
     half = where(stream_per_thread=1, bytes_per_thread=NEVER)
     n = 64 * KB
-    found = half.staged(mask(n), numbers(n), bits(n), new(n))
+    found = half.staged(*compact(n))
     kernels = [each for each in found.asked if each.kernel == "w4 cte"]
     assert found.past_cache and all("stream" in each.flags for each in kernels)
     assert half["fences"] == 1
@@ -154,8 +158,8 @@ def test_stores_go_past_the_cache_only_where_out_is_not_copied(where):
 
 
 def test_stage_that_fails_ends_the_call(alone):
-    alone.staged(mask(9000), numbers(9000), bits(9000), new(9000))
+    alone.staged(*compact(9000))
     alone["fails"] = 3
     with pytest.raises(AssertionError):
-        alone.staged(mask(9000), numbers(9000), bits(9000), new(9000))
+        alone.staged(*compact(9000))
     assert alone["count_of_notes"] == 3

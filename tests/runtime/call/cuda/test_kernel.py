@@ -14,6 +14,7 @@ from tests.support import cuda_standin
 from tests.support.cuda_standin import (
     SHAPE,
     data,
+    data_on_device,
     empty_on_device,
     fake_driver,
     on_device,
@@ -37,7 +38,7 @@ def launched(fake):
 def test_launch_has_the_calls_grid_pointers_and_stream():
     with running(W) as fake:
         k = cuda_standin.fresh_kernel(W, blocks="3")
-        inputs = [on_device(array) for array in data()]
+        inputs = data_on_device()
         out = empty_on_device(W)
         with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), 0x5000):
             k(*inputs, out=out)
@@ -61,18 +62,9 @@ def test_tensors_of_tvm_ffi_are_taken_as_they_are():
 def test_output_is_allocated_on_the_device_of_the_inputs():
     with fake_driver(90, 90):
         k = cuda_standin.fresh_kernel(W)
-        out = k(*(on_device(array, device=1) for array in data()))
+        out = k(*data_on_device(1))
         assert isinstance(out, tvm_ffi.Tensor)
         assert tuple(out.__dlpack_device__()) == (2, 1)
-
-
-def test_named_dims_reach_the_grid():
-    workload = Workload(("n", 1), ("n", "m"), ("m",))
-    given = np.ones((6, 1), bool), np.ones((6, 4), "f4"), np.ones(4, "f4")
-    with running(workload) as fake:
-        cuda_standin.kernel(workload, blocks="sizes[0] * 100 + sizes[1]")(*map(on_device, given))
-        first, second = ({"n": 6, "m": 4}[name] for name in workload.dim_names)
-        assert launched(fake).blocks == first * 100 + second
 
 
 def test_number_on_the_device_is_read_where_it_begins():
@@ -127,7 +119,7 @@ def test_kept_scalars_are_told_apart_by_bits_and_do_not_pile_up():
 def test_each_device_loads_its_code_once_also_from_many_threads():
     with fake_driver(80, 90) as fake:
         k = cuda_standin.fresh_kernel(W)
-        places = [[on_device(a, device=d) for a in data()] for d in (0, 1)]
+        places = [data_on_device(d) for d in (0, 1)]
         outs = [empty_on_device(W, d) for d in (0, 1)]
 
         def calls(device):
@@ -145,14 +137,14 @@ def test_kernels_of_a_library_share_its_code(tmp_path):
     other = Workload(SHAPE, SHAPE, ())
     library = te_select.load(cuda_standin.build([W, other], tmp_path / "two.so"))
     with fake_driver(90) as fake:
-        cond, then, else_ = (on_device(a) for a in data())
+        cond, then, else_ = data_on_device()
         library[W.name](cond, then, else_)
         library[other.name](cond, then, 1.0)
         assert (fake.fake_launches(), fake.fake_modules()) == (2, 1)
 
 
 @pytest.mark.parametrize(
-    ("device", "archs", "image"),
+    "device, archs, image",
     [
         (86, ("sm_80", "sm_90"), b"cubin sm_80"),
         (89, ("sm_80", "sm_86", "sm_90"), b"cubin sm_86"),
@@ -163,7 +155,7 @@ def test_kernels_of_a_library_share_its_code(tmp_path):
 )
 def test_code_is_chosen_by_the_architecture_of_the_device(device, archs, image):
     with fake_driver(device) as fake:
-        cuda_standin.fresh_kernel(W, archs=archs)(*(on_device(a) for a in data()))
+        cuda_standin.fresh_kernel(W, archs=archs)(*data_on_device())
         assert fake.fake_image() == image
 
 
@@ -173,7 +165,7 @@ def test_nothing_is_launched_for_an_empty_output_or_grid():
         k = cuda_standin.fresh_kernel(empty)
         k(*(on_device(np.zeros(s, t)) for s, t in (((0, 5), "?"), ((0, 5), "f4"), (5, "f4"))))
         assert fake.fake_launches() == fake.fake_modules() == 0
-        cuda_standin.fresh_kernel(W, blocks="0")(*(on_device(a) for a in data()))
+        cuda_standin.fresh_kernel(W, blocks="0")(*data_on_device())
         assert fake.fake_launches() == 0
 
 
@@ -182,7 +174,7 @@ def test_callers_context_is_left_as_it_was():
         import ctypes
 
         k = cuda_standin.fresh_kernel(W)
-        inputs = [on_device(a, device=1) for a in data()]
+        inputs = data_on_device(1)
         out = empty_on_device(W, 1)
         fake.cuCtxPushCurrent_v2(ctypes.c_void_p(0x1000))
         k(*inputs, out=out)
@@ -197,7 +189,7 @@ def test_memory_of_outputs_is_freed():
 
     with running(W):
         k = cuda_standin.kernel(W)
-        inputs = [on_device(a) for a in data()]
+        inputs = data_on_device()
         before = len(device_array._exported)
         for _ in range(5):
             k(*inputs)

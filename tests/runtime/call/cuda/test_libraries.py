@@ -23,21 +23,15 @@ def fake(monkeypatch):
         yield library
 
 
-def test_cupy_arrays_are_handed_over_for_the_launchs_stream(fake):
+@pytest.mark.parametrize("stream, launched", [(STREAM, STREAM), (0, None)])
+def test_cupy_arrays_are_handed_over_for_the_launchs_stream(fake, monkeypatch, stream, launched):
+    cuda_libraries.install(monkeypatch, stream=stream)
     arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
     out = cuda_standin.kernel(W)(*arrays)
-    assert fake.fake_last().contents.stream == STREAM
+    assert fake.fake_last().contents.stream == launched
     assert type(out) is CupyArray and out.values.tobytes() == WANT.tobytes()
-    assert all(array.streams == [STREAM] for array in (*arrays, out))
+    assert all(array.streams == [launched] for array in (*arrays, out))
     assert fake.fake_waits() == 0
-
-
-def test_default_stream_of_cupy_is_none_to_dlpack(fake, monkeypatch):
-    cuda_libraries.install(monkeypatch, stream=0)
-    arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
-    cuda_standin.kernel(W)(*arrays)
-    assert fake.fake_last().contents.stream is None
-    assert all(array.streams == [None] for array in arrays)
 
 
 def test_strided_cupy_arrays_are_copied_and_written(fake):
