@@ -8,6 +8,7 @@ import pytest
 
 from te_select.errors import ArtifactError
 from te_select.files import atomic
+from tests.support.programs import open_files
 
 
 def names(folder):
@@ -17,9 +18,9 @@ def names(folder):
 def test_link_is_replaced_and_not_followed(tmp_path):
     (tmp_path / "precious").write_bytes(b"precious")
     (tmp_path / "mask.so").symlink_to(tmp_path / "precious")
-    before = len([*Path("/proc/self/fd").iterdir()])
+    before = open_files()
     atomic.replace(tmp_path / "mask.so", b"new")
-    assert len([*Path("/proc/self/fd").iterdir()]) == before
+    assert open_files() == before
     assert (tmp_path / "precious").read_bytes() == b"precious"
     assert (tmp_path / "mask.so").read_bytes() == b"new"
 
@@ -49,7 +50,7 @@ def test_file_in_the_place_of_a_folder_is_named(tmp_path):
 def test_disk_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, owner, function):
     path = tmp_path / "mask.so"
     path.write_bytes(b"old")
-    before = len([*Path("/proc/self/fd").iterdir()])
+    before = open_files()
 
     def failing(*_):
         raise OSError(errno.EIO, "Input/output error")
@@ -60,7 +61,7 @@ def test_disk_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch,
     monkeypatch.undo()
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == {"mask.so"}
-    assert len([*Path("/proc/self/fd").iterdir()]) == before
+    assert open_files() == before
 
 
 def test_folder_that_cannot_be_synced_is_no_error(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from te_select import errors
-from te_select.errors import notices
 from te_select.files import cache
 
 
@@ -129,14 +128,6 @@ def test_files_of_others_are_never_counted_nor_removed(folder, tmp_path, monkeyp
     assert cache.entries() == {}
     assert {path.name for path in folder.iterdir()} == before
     assert precious.read_bytes() == b"precious"
-
-
-def test_warning_of_a_bad_cache_names_caller_and_variable(folder, monkeypatch):
-    folder.write_text("a file")
-    monkeypatch.setattr(notices, "_warned_of", set())
-    with pytest.warns(RuntimeWarning, match=r"cannot keep .* TE_SELECT_CACHE_DIR") as caught:
-        cache.keep(named("a"), b"code")
-    assert caught[0].filename == __file__
 
 
 def test_problem_is_that_of_the_size_or_of_the_folder(monkeypatch, tmp_path):

@@ -1,21 +1,21 @@
 """Files are opened only if they are regular ones."""
 
 import os
-from pathlib import Path
 
 import pytest
 
 from te_select.errors import ArtifactError
 from te_select.files import on_disk
+from tests.support.programs import open_files
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_regular_file_is_refused_and_closed(make, tmp_path):
     make(tmp_path / "log")
-    opened = len([*Path("/proc/self/fd").iterdir()])
+    opened = open_files()
     with pytest.raises(ArtifactError, match="log is not a regular file; expected records"):
         on_disk.read(tmp_path / "log", "records")
-    assert len([*Path("/proc/self/fd").iterdir()]) == opened
+    assert open_files() == opened
     assert on_disk.is_folder(tmp_path / "log") == (make is os.mkdir)
     assert on_disk.is_missing(tmp_path / "log" / "below")
     assert not on_disk.is_missing(tmp_path / ("x" * 256))  # a name too long

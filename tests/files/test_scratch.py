@@ -13,7 +13,7 @@ import pytest
 
 from te_select.files import scratch
 from tests.support.machines import OTHER_USER, needs_users
-from tests.support.programs import ended, python
+from tests.support.programs import ended
 
 LEFT = f".te_select-{'0' * 16}"
 
@@ -26,7 +26,7 @@ def names(folder):
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    "number, said",
     [
         (errno.ENOSPC, "does not take 1024 KiB .* set TMPDIR"),
         (errno.ENFILE, "no temporary file can be opened: .* raise ulimit -n"),
@@ -48,22 +48,6 @@ def test_temporary_folder_that_is_no_text_is_named(tmp_path, monkeypatch):
     with pytest.raises(scratch.NoRoomError, match=r"is no path of text.*set TMPDIR"):
         scratch.make()
     assert names(folder) == set()
-
-
-def test_no_file_appears_before_all_are_written(tmp_path):
-    code = """
-    import resource, sys
-    from pathlib import Path
-    from te_select.errors import ArtifactError
-    from te_select.files.atomic import replace_all
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
-    try:
-        replace_all({Path(sys.argv[1], "a"): b"", Path(sys.argv[1], "b"): b"more than ten bytes"})
-    except ArtifactError as error:
-        print(error)
-    """
-    assert "b cannot be written: File too large" in python(code, tmp_path)
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("words", [["env"], ["env", "--json"], ["--help"]])

@@ -11,18 +11,13 @@ from hypothesis import strategies as st
 from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.workload import Workload
+from tests.operator.test_broadcast import related_shapes
 
-
-@st.composite
-def workloads(draw, largest=4, max_rank=5):
-    full = draw(st.lists(st.integers(0, largest), max_size=max_rank))
-
-    def operand():
-        cut = full[draw(st.integers(0, len(full))) :]
-        return tuple(d if draw(st.booleans()) else 1 for d in cut)
-
-    dtype = draw(st.sampled_from(list(ELEMENT_TYPES)))
-    return Workload(operand(), operand(), operand(), dtype, "multidirectional")
+workloads = st.builds(
+    lambda shapes, dtype: Workload(*shapes, dtype, "multidirectional"),
+    related_shapes(),
+    st.sampled_from(list(ELEMENT_TYPES)),
+)
 
 
 def carried_shapes(workload):
@@ -37,7 +32,7 @@ def movers(workload):
     return [loop.movers for loop in access_pattern(workload).loops]
 
 
-@given(workloads())
+@given(workloads)
 def test_linear_loops_reach_the_elements_that_numpy_reaches(workload):
     """Walk the merged nest with one running offset per operand, as a compact array is walked."""
     pattern = access_pattern(workload)
@@ -56,7 +51,7 @@ def test_linear_loops_reach_the_elements_that_numpy_reaches(workload):
         assert walked == np.broadcast_to(elements, out_shape).ravel().tolist()
 
 
-@given(workloads())
+@given(workloads)
 def test_loops_cover_the_axes_and_bytes_count_every_array_once(workload):
     pattern = access_pattern(workload)
     width = workload.element.width
@@ -74,14 +69,12 @@ def test_loops_cover_the_axes_and_bytes_count_every_array_once(workload):
 
 
 @pytest.mark.parametrize(
-    ("shapes", "dtype", "expected"),
+    "shapes, dtype, expected",
     [
         (((2, 3) * 6, (2, 3) * 6, (2, 3) * 6), "float32", f"{6**6}:cte"),
         (((4, 1), (4, 3), ()), "complex128", "4:ct x 3:t x 2:te"),  # cond decides both of a pair
         (((4, 1), (4, 3), (1, 3)), "complex128", "4:ct x 6:te"),
         (((), (), ()), "float32", "a single element"),
-        (((1, 1, 8, 8), (1, 12, 8, 8), ()), "float32", "12:t x 64:ct"),
-        (((4096, 1), (4096, 1024), (4096, 1024)), "float32", "4096:cte x 1024:te"),
         (((4, 1), (1, 8), (1,)), "float32", "4:c x 8:t"),
         (((4, 1, 2, 1), (4, 3, 2, 5), ()), "float32", "4:ct x 3:t x 2:ct x 5:t"),
     ],
@@ -100,7 +93,7 @@ def test_named_dims_merge_like_sizes():
 
 
 @pytest.mark.parametrize(
-    ("shapes", "block", "density", "read"),
+    "shapes, block, density, read",
     [
         (((64, 64), (64, 64), (64, 64)), 1, 0.5, 2.0),  # every line of both sides has some of it
         (((64, 64), (64, 64), (64, 64)), 32, 0.5, 1.0),

@@ -6,14 +6,10 @@ import pytest
 import tvm_ffi
 
 from te_select.errors import DTypeError, SelectError
-from te_select.operator.dtypes import ELEMENT_TYPES, element_type, from_dlpack_code
+from te_select.operator.dtypes import ELEMENT_TYPES, element_type, from_dlpack_code, numpy_dtype
 from tests.support.edited_copy import run_with
 
 ALL = sorted(ELEMENT_TYPES)
-
-
-def numpy_dtype(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -100,7 +96,7 @@ def test_other_types_are_refused_with_the_list_of_known_ones(dtype):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "meant"),
+    "dtype, meant",
     [
         ("f32", "float32"),
         ("bf16", "bfloat16"),

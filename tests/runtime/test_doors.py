@@ -7,7 +7,7 @@ from tests.support.oracle.cases import CASES, WALKS
 from tests.support.oracle.comparison import pairs, same
 
 
-@pytest.mark.parametrize(("door", "case"), pairs(doors_of_cpu.DOORS, [*CASES, *WALKS]))
+@pytest.mark.parametrize("door, case", pairs(doors_of_cpu.DOORS, [*CASES, *WALKS]))
 def test_door_selects_as_numpy_or_refuses(oracle_library, door, case):
     same(case, door, oracle_library)
 
@@ -17,7 +17,7 @@ def on_cuda(tmp_path_factory):
     return doors_of_cuda.library(tmp_path_factory.mktemp("on_cuda"))
 
 
-@pytest.mark.parametrize(("door", "case"), pairs(doors_of_cuda.DOORS, [*CASES, *WALKS]))
+@pytest.mark.parametrize("door, case", pairs(doors_of_cuda.DOORS, [*CASES, *WALKS]))
 def test_door_of_a_device_selects_as_numpy_or_refuses(on_cuda, door, case):
     with on_cuda.running():
         same(case, door, on_cuda)

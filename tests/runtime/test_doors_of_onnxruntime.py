@@ -11,6 +11,6 @@ pytest.importorskip("onnx")
 from tests.support.oracle import doors_of_onnxruntime as doors
 
 
-@pytest.mark.parametrize(("door", "case"), pairs(doors.DOORS, [*CASES, *WALKS]))
+@pytest.mark.parametrize("door, case", pairs(doors.DOORS, [*CASES, *WALKS]))
 def test_session_selects_as_numpy_or_refuses(oracle_library, door, case):
     same(case, door, oracle_library)

@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 from tests.support.oracle import doors_of_torch as doors
 
 
-@pytest.mark.parametrize(("door", "case"), pairs({"kernel": doors.KERNEL}, [*CASES, *WALKS]))
+@pytest.mark.parametrize("door, case", pairs({"kernel": doors.KERNEL}, [*CASES, *WALKS]))
 def test_kernel_selects_as_numpy_or_refuses(oracle_library, door, case):
     same(case, door, oracle_library)
 
@@ -23,8 +23,6 @@ def every_warning():
     doors.torch.set_warn_always(False)
 
 
-@pytest.mark.parametrize(
-    ("door", "case"), pairs(doors.DOORS_OF_WHERE, [*CASES, *WALKS], in_turn=True)
-)
+@pytest.mark.parametrize("door, case", pairs(doors.DOORS_OF_WHERE, [*CASES, *WALKS], in_turn=True))
 def test_where_of_tensors_does_what_torch_does(family, every_warning, door, case):
     same(case, door)

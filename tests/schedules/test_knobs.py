@@ -23,57 +23,54 @@ from tests.support.edited_copy import ROOT
 from tests.support.workloads import flat
 
 KINDS = pytest.mark.parametrize(
-    ("rules", "target"),
+    "rules, target",
     [(cpu, resolve("x86-64-v3")), (cuda, resolve("cuda:sm_90"))],
     ids=["cpu", "cuda"],
 )
 
 
-@KINDS
-def test_new_knob_makes_configs_of_its_own_in_every_kind(rules, target, monkeypatch):
-    """Nothing but its declaration says that it has an effect."""
-    toy = dataclasses.field(default=0, metadata=knob((0, 3, 5), default=0).metadata)
+def add_toy(monkeypatch, rules, values, **methods):
+    """Let the configs of a kind have one knob more."""
+    toy = "toy", int, knob(values, default=0)
     larger = dataclasses.make_dataclass(
-        "Larger", [("toy", int, toy)], bases=(rules.Config,), frozen=True
+        "Larger", [toy], bases=(rules.Config,), frozen=True, namespace=methods
     )
     default_config = rules.default_config
     monkeypatch.setattr(rules, "Config", larger)
     monkeypatch.setattr(
         rules, "default_config", lambda *given: larger(**vars(default_config(*given)))
     )
+
+
+@KINDS
+def test_new_knob_makes_configs_of_its_own_in_every_kind(rules, target, monkeypatch):
+    """Nothing but its declaration says that it has an effect."""
+    add_toy(monkeypatch, rules, (0, 3, 5))
     configs = Space(flat(64), target).configs
     assert {config.toy for config in configs} == {0, 3, 5}
     older = {name: int(value) for name, value in vars(configs[0]).items() if name != "toy"}
-    assert leaf.config_from(larger, older).toy == 0
+    assert leaf.config_from(rules.Config, older).toy == 0
 
 
 def test_knob_may_need_a_feature_of_the_target(monkeypatch):
     """A toy that needs sm_90 is never tried for sm_80, and refused by hand."""
+    before = cuda.Config.checked
 
-    @dataclasses.dataclass(frozen=True)
-    class Larger(cuda.Config):
-        toy: int = knob((0, 1), default=0)
+    def checked(self, pattern, target=None):
+        if self.toy and target is not None and target.attrs["arch"] != "sm_90":
+            raise ValueError("toy needs sm_90")
+        return before(self, pattern, target)
 
-        def checked(self, pattern, target=None):
-            if self.toy and target is not None and target.attrs["arch"] != "sm_90":
-                raise ValueError("toy needs sm_90")
-            return super().checked(pattern, target)
-
-    default_config = cuda.default_config
-    monkeypatch.setattr(cuda, "Config", Larger)
-    monkeypatch.setattr(
-        cuda, "default_config", lambda *given: Larger(**vars(default_config(*given)))
-    )
-    workload = Workload((64,), (64,), (64,))
+    add_toy(monkeypatch, cuda, (0, 1), checked=checked)
     older, newer = resolve("cuda:sm_80"), resolve("cuda:sm_90")
-    assert {config.toy for config in Space(workload, older).configs} == {0}
-    assert {config.toy for config in Space(workload, newer).configs} == {0, 1}
+    assert {config.toy for config in Space(flat(64), older).configs} == {0}
+    assert {config.toy for config in Space(flat(64), newer).configs} == {0, 1}
     with pytest.raises(ArgumentError, match="toy=1 cannot be followed: toy needs sm_90"):
-        schedule(workload, older, knobs={"toy": 1})
+        schedule(flat(64), older, knobs={"toy": 1})
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    "values, words",
     [
         ((16, 32, 64), "16, 32 or 64"),
         ((0, 1), "0 or 1"),

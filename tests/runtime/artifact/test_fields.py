@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from te_select.errors import ArtifactError
 from te_select.runtime.artifact import manifest
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
@@ -36,16 +35,6 @@ def test_only_what_differs_is_said():
     assert BEST.to_json(BEST) == {}
     other = Choice({"lanes": 4, "leaf": 0}, "tuned:x", "measured")
     assert other.to_json(BEST) == {"config": {"lanes": 4, "leaf": 0}}
-
-
-@pytest.mark.parametrize("item", [{"config": 3}, {"origin": None}, {"why": 1}])
-def test_field_of_another_type_is_refused(item):
-    kernel = KernelRecord(flat_and_scalar(4), BEST, {"v2": BEST}).to_json()
-    kernel["levels"]["v2"] |= item
-    target = {"name": "v2,v3", **HERE, "cpu_features": [], "levels": {"v2": [], "v3": []}}
-    data = Manifest((), target, {}).to_json("0" * 64) | {"kernels": [kernel]}
-    with pytest.raises(ArtifactError, match="expected a"):
-        manifest.parse(json.dumps(data).encode(), "it")
 
 
 def test_short_manifest_says_what_the_full_one_says():

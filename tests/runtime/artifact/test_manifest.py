@@ -37,7 +37,7 @@ def test_manifest_of_another_format_is_refused(form):
 
 
 @pytest.mark.parametrize(
-    ("fields", "text"),
+    "fields, text",
     [
         ({"target": {**MANIFEST.target, "kind": "rocm"}}, "kind is 'rocm', expected cpu or cuda"),
         ({"target": {**MANIFEST.target, "kind": []}}, r"kind is \[\], expected a str"),
@@ -46,6 +46,10 @@ def test_manifest_of_another_format_is_refused(form):
         ({"versions": []}, r"versions is \[\], expected a dict"),
         ({"kernels": [3]}, "kernels is 3, expected a dict"),
         ({"components": [dict.fromkeys(PART, "x") | {"name": "a\nb"}]}, "a string of one line"),
+        *(
+            ({"kernels": [{**KERNEL, "levels": {"v2": item}}]}, "expected a")
+            for item in ({"config": 3}, {"origin": None}, {"why": 1})
+        ),
         ({"nodes": [3]}, "nodes is 3, expected a dict"),
         ({"nodes": [{"place": "graph#1"}]}, "name is None, expected a str"),
     ],

@@ -8,7 +8,7 @@ import pytest
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import stored
 from te_select.runtime.artifact.manifest import c_name
-from tests.support.runtime_standin import build, manifest
+from tests.support.runtime_standin import library_of, manifest
 from tests.support.workloads import flat
 
 W = flat(8)
@@ -16,10 +16,10 @@ AR = b"!<arch>\n" + b"/".ljust(48) + b"4".ljust(10) + b"`\n" + b"\0" * 4
 ARCHIVE = AR + b"te_select.o/ " + bytes(100)
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory):
+@pytest.fixture
+def plain():
     """A library without plain C functions."""
-    return stored.read(build([W], tmp_path_factory.mktemp("plain") / "one.so"))
+    return stored.read(library_of(W))
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_those_of_an_earlier_export_are_replaced_or_removed(with_c, plain, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("ending", "text", "what"),
+    "ending, text, what",
     [
         (".h", b"#define MASK 1\n", "header"),
         (".a", AR + b"mask.o/ ", "static library"),

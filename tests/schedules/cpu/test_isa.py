@@ -22,6 +22,14 @@ def test_features_of_levels_are_asked_for():
     assert made.features == isa.AARCH64.features | {"sve": "sve"}
 
 
-def test_cpu_of_the_baseline_has_the_first_level():
-    assert isa.X86_64.level(frozenset({"sse2", "ssse3"})).name == "x86-64"
-    assert isa.X86_64.level(frozenset({"sse4.2"})).name == "x86-64-v2"
+@pytest.mark.parametrize(
+    "features, name",
+    [
+        ("sse2 ssse3", "x86-64"),
+        ("sse4.2", "x86-64-v2"),
+        ("avx512bw avx2", "x86-64-v3"),
+        ("avx512bw avx512vl avx2", "x86-64-v4"),
+    ],
+)
+def test_cpu_has_the_best_level_whose_features_are_all_there(features, name):
+    assert isa.X86_64.level(frozenset(features.split())).name == name

@@ -7,12 +7,10 @@ import tvm_ffi
 from tvm import tirx
 
 from te_select import Workload
-from te_select.backends.cuda.lowering import translation_unit
 from te_select.errors import SelectError
 from te_select.operator.access import STAYS, access_pattern
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda import span as spans
-from te_select.schedules.leaf import ANNOTATION
 from tests.support.cuda_emulation import lowered, scheduled
 from tests.support.workloads import flat_and_scalar
 
@@ -29,11 +27,6 @@ def tag(loop):
     return None if loop.thread_binding is None else loop.thread_binding.thread_tag
 
 
-def span_symbol(workload):
-    (leaf,) = [loop for loop in loops_of(scheduled(workload)) if loop.annotations]
-    return str(leaf.annotations[ANNOTATION])
-
-
 def test_grid_is_never_larger_than_cuda_takes():
     tiles = 1 << 40
     huge = flat_and_scalar(tiles, "float64")
@@ -42,7 +35,7 @@ def test_grid_is_never_larger_than_cuda_takes():
 
 
 @pytest.mark.parametrize(
-    ("else_", "wrong"),
+    "else_, wrong",
     [
         *(((64, 1), letter) for letter in "sif"),
         *(((8,), letter) for letter in "sof"),
@@ -57,10 +50,6 @@ def test_span_whose_operand_moves_in_another_way_is_refused(else_, wrong, monkey
     )
     with pytest.raises(SelectError, match="has no span"):
         lowered(Workload((64, 1), (64, 8), else_))
-
-
-def test_scalar_of_16_bytes_is_a_pair():
-    assert "_w8_ofp" in span_symbol(flat_and_scalar(9, "complex128"))
 
 
 def pattern_of(*shapes):
@@ -89,7 +78,7 @@ COLUMN = FULL[0], 1
 
 
 @pytest.mark.parametrize(
-    ("shapes", "dtype", "moves"),
+    "shapes, dtype, moves",
     [
         *((shapes, "float32", moves) for shapes, moves in (
             ((FULL, FULL, FULL), "fff"), (((), FULL, ()), "sfs"), (((), (), FULL), "ssf"),
@@ -155,12 +144,6 @@ def test_steps_of_no_compact_operand_are_refused():
             spans.kernel(span, "kernel", pattern, ["n", "m"], (256, 1, False), each)
 
 
-def test_lowered_function_calls_the_span_under_its_bound_loops():
-    script = lowered(Workload(["a", 1], ["a", "b"], ["b"])).func.script()
-    assert 'T.call_extern("void", "te_select_span_w4_ofi' in script
-    assert 'thread="blockIdx.x"' in script and 'thread="threadIdx.x"' in script
-
-
 def test_names_that_are_no_identifiers_in_c_are_not_used():
     function = lowered(Workload(["while", 1], ["while", 3], [3]))
     assert "while" not in function.kernel and "sizes[0]" in function.blocks
@@ -171,11 +154,3 @@ def test_nothing_to_do_has_no_blocks(shape):
     function = lowered(Workload(shape, shape, ()))
     assert function.blocks == "0"
     assert "__global__" in function.kernel
-
-
-def test_kernels_share_one_prelude():
-    functions = [lowered(flat_and_scalar(n), f"kernel_{n}") for n in (3, 5)]
-    text = translation_unit(functions)
-    assert text.count("namespace te_select {") == 2
-    assert "#include" not in text
-    assert all(function.kernel in text for function in functions)
