@@ -7,6 +7,7 @@ import pytest
 
 import te_select
 from te_select.selecting import bits
+from tests.support.neighbours import OfItsOwnRule
 from tests.support.where_calls import difference, outcome
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -46,12 +47,19 @@ def test_calls_take_them(make):
     found = te_select.where(column, x, 3.0)
     assert difference((found, []), (expected, [])) is None
     assert te_select.where(column, x, 3.0, out=out) is out and (out == expected).all()
-    assert te_select.where(column, x[:, None], 3.0).shape == (900, 900)
     assert (te_select.select([column, values[1]], [x, 5.0]) == np.select(values, [x, 5.0])).all()
     out[...] = 3
     te_select.copyto(out, x, where=column)
     te_select.putmask(out, make(values[1]), 5.0)
     assert (out == np.where(values[1], 5.0, expected)).all()
+
+
+def test_value_of_an_operands_own_rule_is_returned(make):
+    own = OfItsOwnRule()
+    column = make([True, False])
+    assert te_select.where(column, own, 1.0)[0] is np.where
+    assert te_select.copyto(own, 1.0, where=column)[0] is np.copyto
+    assert te_select.putmask(own, column, 1.0)[0] is np.putmask
 
 
 def test_missing_values_are_what_numpy_makes_of_them(make):

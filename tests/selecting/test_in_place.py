@@ -50,12 +50,17 @@ def memory_of(array):
     return array.tobytes() if has_bits else repr(array.tolist())
 
 
-@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "i8", "c16", "M8[s]", "S3"])
-def test_kernels_serve_arrays_of_one_type(dtype):
+ONE_TYPE = [(name, name) for name in ("u1", "f2", "f4", "i8", "c16", "M8[s]", "S3")]
+KEPT = [("f8", "i4"), ("c16", "f2"), ("f4", "u1"), ("i8", "?"), ("f2", "i1"), ("c8", "i2")]
+
+
+@pytest.mark.parametrize("dtype, own", ONE_TYPE + KEPT)
+def test_kernels_serve_arrays_of_one_type_and_promote(dtype, own):
     rng = np.random.default_rng(0)
-    x, y = (calls.filled(rng, (30, 50), np.dtype(dtype)) for _ in range(2))
+    x, y = (calls.filled(rng, (30, 50), np.dtype(each)) for each in (dtype, own))
     mask = calls.filled(rng, (30, 50), np.dtype(bool))
-    for values in (y, y.reshape(-1), y[0, :6].copy(), y[:1, 0]):
+    shorter = (y.reshape(-1), y[0, :6].copy(), y[:1, 0]) if own == dtype else ()
+    for values in (y, *shorter):
         expected = np.where(mask, np.resize(values, x.shape), x)
         assert by_kernels(te_select.putmask, x, mask, values).tobytes() == expected.tobytes()
         by_number = by_kernels(te_select.putmask, x, mask.astype("i4") * 3, values)

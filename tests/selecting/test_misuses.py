@@ -30,10 +30,6 @@ MISUSES = {
         (), (5, COND, 1), (CLOSED, COND, 1.0), (X, THREE, 1.0), (X, COND, "a"), (X, COND, []),
         (X, COND, HUGE), (X, COND, 1, 2),
     ],
-    "where": [
-        (), (COND, X), (COND, X, np.ones(3)), (COND, X, HUGE), (FIELDS, 1, 2), (COND, DATES, I4),
-        ([[1], [1, 2]], 1, 2),
-    ],
 }  # fmt: skip
 BY_NAME = {
     "select": [{"condlist": [COND], "choicelist": [X], "nope": 1}, {}],
@@ -61,12 +57,15 @@ def test_error_is_numpys_in_type_and_words(number):
 
 
 @pytest.mark.parametrize(
-    ("given", "named", "said"),
+    "given, named, said",
     [
-        ((COND,) * 9, {}, "where() takes 1 or 3 positional arguments and out"),
-        ((COND,), {"x": X, "y": X}, "where() got an unexpected keyword argument 'x'; expected out"),
+        ((COND,) * 9, {}, "takes 1 or 3 positional arguments and out"),
+        ((COND,), {"x": X, "y": X}, "got an unexpected keyword argument 'x'; expected out"),
+        ((COND, X, 2.0), {"axis": X}, "got an unexpected keyword argument 'axis'; expected out"),
+        ((), {"condition": COND}, "got an unexpected keyword argument 'condition'; expected out"),
+        ((COND,), {"out": X}, "takes out only with cond, x and y"),
     ],
 )
 def test_words_of_where_name_out_which_numpy_lacks(given, named, said):
-    assert outcome(te_select.where, given, named) == (TypeError, said)
+    assert outcome(te_select.where, given, named) == (TypeError, f"where() {said}")
     assert outcome(np.where, given, named)[0] is TypeError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import te_select
-from tests.selecting.table import EACH, SEEDS
+from tests.selecting.table import EACH, SEEDS, check_out
 from tests.support.neighbours import KINDS, ByMethod, OfItsOwnRule, as_neighbour, conversions
 from tests.support.where_calls import difference, outcome, random_call, strided
 
@@ -32,14 +32,7 @@ def test_random_calls_are_those_of_numpy(seed):
         if isinstance(expected[0], np.ndarray):
             out = strided(rng, expected[0].shape, expected[0].dtype)
             kind = str(rng.choice(["memmap", "subclass", "masked"]))
-            check_out(given, as_neighbour(rng, out, kind), expected)
-
-
-def check_out(given, out, expected):
-    result, warned = outcome(lambda *args: where(*args, out=out), given)
-    assert result is out
-    written = np.asarray(out).copy("C"), warned
-    assert difference(written, (expected[0].copy("C"), expected[1])) is None
+            check_out(where, given, as_neighbour(rng, out, kind), expected)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - NO_KERNEL))
@@ -113,12 +106,3 @@ def test_warning_of_a_conversion_names_the_callers_line():
     with pytest.warns(UserWarning, match="converted") as warned:
         te_select.where(np.array([True, False]), Warns(), 1.0)
     assert [warning.filename for warning in warned] == [__file__]
-
-
-def test_neighbour_beside_a_tensor_is_left_to_torch():
-    torch = pytest.importorskip("torch")
-    held = ByMethod(np.ones(3, bool))
-    for given in ((held, torch.ones(3), 1.0), (torch.ones(3) > 0, held, torch.ones(3))):
-        with pytest.raises(TypeError, match=r"must be Tensor|invalid combination"):
-            te_select.where(*given)
-    assert held.conversions == 0

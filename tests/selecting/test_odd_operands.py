@@ -1,5 +1,6 @@
 """Operands that NumPy's own conversion does not survive, or speaks of; numbers in tvm-ffi calls."""
 
+import struct
 import warnings
 
 import numpy as np
@@ -20,21 +21,27 @@ def test_signalling_nan_is_converted_without_a_word():
     signalling = np.full(size, 0x7F800001, np.uint32).view("f4")
     ones = np.ones(size, "u4")
     zeros = np.zeros(size, "i1")
+    left = te_select.where.stats().left
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         for given in ((signalling, ones, zeros), (ones > 0, signalling, ones)):
             assert te_select.where(*given).tobytes() == np.where(*given).tobytes()
+    assert te_select.where.stats().left == left
 
 
 @pytest.mark.parametrize("raised", ["invalid", "over", "under"])
 def test_conversion_errors_are_raised_only_as_numpy_does(raised):
     signalling = np.array([0x7FA00000], np.uint32).view("f4")
+    (number,) = struct.unpack("d", struct.pack("Q", 0x7FF4 << 48))  # a signalling NaN, too
+    parts = np.array([0, 0xFFA00000], np.uint32).view("c8")
     cond = np.array([True])
     floats, several = np.ones(2, "f4"), np.ones(3, "f4")
     calls = [
         (signalling, 1, 2),
         (signalling, signalling, np.ones(1)),
         (cond, signalling, np.zeros(1)),
+        *((cond, single, np.arange(2)) for single in (signalling[0], parts[0])),
+        *((cond, of_type, number) for of_type in (floats, floats.astype("f2"))),
         (cond, signalling, 1e300 + 0j),
         (floats, several, 1e300 + 0j),
         (floats, floats, 1e300 + 0j),

@@ -8,7 +8,7 @@ import pytest
 import te_select
 from te_select.errors import ArgumentError
 from tests.support.neighbours import OfItsOwnRule
-from tests.support.where_calls import difference, outcome, random_mask, random_shape, random_sides
+from tests.support.where_calls import difference
 
 da = pytest.importorskip("dask.array")
 where = te_select.where
@@ -21,22 +21,11 @@ def check(found, expected):
     assert difference((found, []), (expected, [])) is None
 
 
-@pytest.mark.parametrize("seed", range(60))
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_random_calls_are_those_of_dask(seed):
-    rng = np.random.default_rng(seed)
-    shape = random_shape(rng, 2000)
-    dtype = np.dtype(str(rng.choice(["f4", "i8", "u1", "c8"])))
-    given = [random_mask(rng, shape, odd=0), *random_sides(rng, shape, dtype)]
-    for place in set(rng.integers(0, 3, 2).tolist()):
-        held = np.asarray(given[place])
-        chunks = tuple(int(rng.integers(1, n + 1)) if n else 0 for n in held.shape)
-        given[place] = da.from_array(held, chunks=chunks)
-    found, expected = (outcome(each, given)[0] for each in (where, np.where))
-    if isinstance(expected, type):  # of an exception; numpy.where calls da.where
-        assert found is expected
-    else:
-        check(found, expected)
+@pytest.mark.parametrize("place", range(3))
+def test_call_with_one_array_of_dask_is_dasks(place):
+    given = [np.arange(30) % 3 == 0, np.arange(30, dtype="i1"), np.arange(60.0).reshape(2, 30)]
+    given[place] = da.from_array(given[place], chunks=7)
+    check(where(*given), da.where(*given))
 
 
 def test_kernels_select_blocks_when_they_are_computed(monkeypatch):

@@ -37,7 +37,6 @@ def test_what_it_cannot_take_is_refused_and_nothing_is_written(entry):
         (cond, x, y.numpy(), out),
         (cond, x, y.as_subclass(Own), out),
         (cond, x, torch.nn.Parameter(y), out),
-        (cond.float(), x, y, out),
         (cond, x.to_sparse(), y, out),
         (cond, torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), y, out),
     ]

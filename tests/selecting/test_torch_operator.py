@@ -184,7 +184,7 @@ with torch.inference_mode():
 
 
 @pytest.mark.parametrize(
-    ("side", "other", "out", "said"),
+    "side, other, out, said",
     [
         (X, X, torch.zeros(2, requires_grad=True), "requires grad"),
         (X, X, OF_INFERENCE, "nference tensor"),

@@ -1,13 +1,11 @@
 """te_select::where on DTensors: every placement, gradients and out, by gloo among processes."""
 
 import math
-import os
-import subprocess
-import sys
-import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.programs import python
 from tests.support.where_calls import ROOT
 
 torch = pytest.importorskip("torch")
@@ -108,7 +106,7 @@ PROGRAM = """
 
 
 @pytest.mark.parametrize(
-    ("dims", "every", "least"),
+    "dims, every, least",
     [
         ((2,), 25, 6),
         pytest.param((4,), 5, 48, marks=pytest.mark.slow),
@@ -119,19 +117,11 @@ PROGRAM = """
 )
 def test_results_and_gradients_are_those_of_one_device(tmp_path, dims, every, least):
     world = math.prod(dims)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    arguments = [str(tmp_path / "store"), ",".join(map(str, dims)), str(every)]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(PROGRAM), str(rank), str(world), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for rank in range(world)
-    ]
-    done = [process.communicate(timeout=600) for process in processes]
-    for process, (_, errors) in zip(processes, done, strict=True):
-        assert process.returncode == 0, errors
-    assert int(done[0][0]) >= least
+    words = (world, tmp_path / "store", ",".join(map(str, dims)), every)
+
+    def run(rank):
+        return python(PROGRAM, rank, *words, PYTHONPATH=str(ROOT), OMP_NUM_THREADS="1")
+
+    with ThreadPoolExecutor(world) as ranks:
+        said, *_ = ranks.map(run, range(world))
+    assert int(said) >= least
