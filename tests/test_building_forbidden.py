@@ -17,7 +17,6 @@ from te_select.errors import ArgumentError, ToolchainError
 from te_select.files import cache
 from te_select.selecting.kernels import library
 from te_select.tuning.options import open_measurer
-from tests.support.cli import run
 from tests.support.programs import python
 
 FORBIDDEN = r"^TE_SELECT_BUILD is never, which forbids to build .*; expected it in the cache or"
@@ -119,6 +118,7 @@ def test_compile_takes_the_cache_and_builds_nothing(monkeypatch):
         lambda path: te_select.export([W], path / "lib.so"),
         lambda path: te_select.tune(W, tuning_logs=path / "logs", trials=1),
         lambda path: te_select.where.build(str(path / "kernels.so")),
+        lambda _: library.whole_file(),
         lambda _: build.kernel(W),
         lambda _: open_measurer(),
         lambda _: compilers._compiled("", ("sm_90",), None),
@@ -129,18 +129,3 @@ def test_every_build_is_refused_when_it_would_begin(never, tmp_path, begin):
     with pytest.raises(ToolchainError, match=FORBIDDEN):
         begin(tmp_path)
     assert not list(tmp_path.rglob("*.so"))
-
-
-def test_library_for_onnx_runtime_is_not_built(never, monkeypatch, tmp_path):
-    monkeypatch.setenv("TE_SELECT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(library, "PREBUILT", tmp_path / "none")
-    with pytest.raises(ToolchainError, match=FORBIDDEN):
-        library.whole_file()
-
-
-def test_verbs_that_build_exit_1_in_one_line(never, tmp_path):
-    shapes = ["--cond", "3,1", "--then", "3,11", "--else", ""]
-    for verb in (["compile", "-o", tmp_path / "a.so"], ["tune", "--tuning-logs", tmp_path]):
-        result = run(verb[0], *shapes, *verb[1:])
-        assert result.exit_code == 1 and result.stderr.count("\n") == 1
-        assert "TE_SELECT_BUILD is never, which forbids" in result.stderr

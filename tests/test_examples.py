@@ -90,7 +90,7 @@ def test_library_is_an_operator_of_pytorch(tmp_path):
 def test_c_program_selects_any_shapes_on_threads_of_openmp(tmp_path):
     needs("cc")
     source = EXAMPLES / "c" / "any_shapes.c"
-    library = where_in_c(tmp_path)
+    library = where_in_c()
     for name in ("operand_order.h", "where/where_call.h"):
         shutil.copy(c_half.RUNTIME / name, tmp_path)
     shutil.copy(tmp_path / "where_call.h", tmp_path / "where.h")
@@ -120,5 +120,5 @@ def test_cpp_program_runs_a_model_with_our_where(tmp_path):
     strict = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
     source = EXAMPLES / "onnxruntime"
     run("c++", *strict, source / "masked.cc", *options, "-o", tmp_path / "masked")
-    library = where_in_c(tmp_path)
+    library = where_in_c()
     assert run(tmp_path / "masked", library, tmp_path / "model.onnx") == "1 -1\n"

@@ -1,6 +1,5 @@
 """What release/finish.py does to a wheel: it gets a bill of materials, and auditwheel's tag."""
 
-import importlib.util
 import json
 import platform
 import sys
@@ -11,6 +10,7 @@ import pytest
 from wheel.wheelfile import WheelFile
 
 import te_select
+from tests.support.programs import loaded
 from tests.support.workloads import flat
 
 MACHINE = platform.machine()
@@ -36,10 +36,7 @@ def kernels(tmp_path_factory):
 @pytest.fixture
 def finish(kernels, tmp_path, monkeypatch):
     """Finish a wheel, of which auditwheel says something; returns what it is then."""
-    root = Path(__file__).parents[1]
-    spec = importlib.util.spec_from_file_location("finish", root / "release/finish.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = loaded(Path(__file__).parents[1] / "release/finish.py")
     own = module.python
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 
@@ -70,7 +67,7 @@ def bill_of(wheel):
         return archive.read(f"{INFO}/sboms/te_select_runtime-1.cdx.json").decode()
 
 
-@pytest.mark.parametrize(("says", "tag"), [(FITS, "manylinux_2_34"), ("too new:\nGLIBC", "linux")])
+@pytest.mark.parametrize("says, tag", [(FITS, "manylinux_2_34"), ("too new:\nGLIBC", "linux")])
 def test_wheel_gets_the_tag_that_auditwheel_finds(finish, capfd, says, tag):
     wheel = finish(says)
     assert wheel.name == f"te_select_runtime-1-cp312-cp312-{tag}_{MACHINE}.whl"

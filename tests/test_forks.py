@@ -12,6 +12,7 @@ from te_select.compiler import build
 from te_select.compiler.export import export
 from te_select.compiler.scheduling import schedule
 from te_select.compiler.sources import source
+from tests.support.clock import Clock
 from tests.support.programs import ended
 
 HELPERS = """
@@ -197,7 +198,7 @@ IMPORTS = """
 
 
 @pytest.mark.parametrize(
-    ("module", "operands"),
+    "module, operands",
     [
         ("te_select.compiler.family_library", "numpy"),
         ("te_select.selecting.torch_operator", "torch"),
@@ -211,6 +212,15 @@ def test_fork_waits_for_imports_of_a_first_call(module, operands):
 @pytest.mark.parametrize("case", SCRIPTS)
 def test_script_ends_as_it_should(case):
     run(SCRIPTS[case])
+
+
+def test_fork_waits_a_minute_at_most(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(forks, "time", clock)
+    gate = forks._Gate()
+    gate._inside.add((0, object()))  # another thread, which compiles for ever
+    gate.before_fork()
+    assert clock.now == pytest.approx(60, abs=0.01)
 
 
 def test_child_whose_parent_saw_nobody_compile_may_compile():

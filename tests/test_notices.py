@@ -86,7 +86,7 @@ def test_compile_shows_it_if_it_builds(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("part", "words"),
+    "part, words",
     [
         ("w4", "kernels for 4-byte elements"),
         ("w16", "kernels for 16-byte elements"),

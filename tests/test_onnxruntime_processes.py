@@ -11,9 +11,9 @@ pytest.importorskip("onnxruntime", minversion="1.24")
 pytest.importorskip("onnx")
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    return ort_models.library(tmp_path_factory.mktemp("provider"))
+@pytest.fixture
+def path():
+    return ort_models.library()
 
 
 IN_A_PROCESS = """

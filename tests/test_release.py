@@ -229,7 +229,7 @@ def test_wheels_share_no_file_and_lose_none(made):
 
 
 @pytest.mark.parametrize(
-    ("name", "present"),
+    "name, present",
     [("te_select", "schedules/cpu/schedule.py"), ("te_select_runtime", "runtime/c/cpu/pool.c")],
 )
 def test_sdists_have_sources_and_no_machine_code(made, name, present):

@@ -1,6 +1,5 @@
 """What make does: its help, and the wheel of another machine by its compiler, names and tag."""
 
-import importlib.util
 import json
 import platform
 import re
@@ -13,26 +12,20 @@ from pathlib import Path
 import pytest
 
 from te_select.base.levels import TRIPLES, machine_of
-from tests.support.programs import output
+from tests.support.programs import loaded, output
 
 ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / "release/runtime_wheel.py"
 HERE = platform.machine()
 OTHER = "aarch64" if HERE == "x86_64" else "x86_64"
 TRIPLE = next(each for each in TRIPLES.values() if machine_of(each) == OTHER)
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="no make")
 
 
-def loaded():
-    spec = importlib.util.spec_from_file_location("wheels", ROOT / "release/runtime_wheel.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def builds(monkeypatch, tmp_path):
     """The module, in which builds are recorded: their words, their variables and their headers."""
-    module = loaded()
+    module = loaded(PROGRAM)
     module.recorded, module.failing = [], ()
     own = module.described(sys.executable)
     module.pythons = lambda: {
@@ -112,7 +105,7 @@ def script(folder, name, minor, include):
 
 
 def test_pythons_are_of_one_version_each_and_have_headers(tmp_path, monkeypatch, capfd):
-    module = loaded()
+    module = loaded(PROGRAM)
     (tmp_path / "include").mkdir()
     (tmp_path / "include/Python.h").touch()
     first, second, there = tmp_path / "a", tmp_path / "b", tmp_path / "include"

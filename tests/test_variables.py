@@ -39,7 +39,7 @@ def test_one_table_of_the_documents_has_all_variables():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    "name, said",
     [
         ("TE_SELECT_NUM_THREAD", "did you mean TE_SELECT_NUM_THREADS?"),
         ("TE_SELECT_CACHEDIR", "did you mean TE_SELECT_CACHE_DIR?"),
