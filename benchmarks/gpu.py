@@ -97,8 +97,8 @@ def parts(out: Path, target: str, suite: str, only: str, trials: int) -> list[Pa
     chosen = ("--suite", suite, "--only", only, "--target", target)
 
     def bench(name: str, share: float, *flags: str) -> Part:
-        figures = ("--csv", str(out / f"{name}.csv"), "--plot", str(out / f"{name}.png"))
-        return Part(name, (*CLI, "bench", *flags, *figures), share, shown=_TABLE)
+        picture = ("--plot", str(out / f"{name}.png"))
+        return Part(name, (*CLI, "bench", *flags, *picture), share, shown=_TABLE)
 
     large = [f"--workload={json.dumps(_contiguous(n, dtype))}" for n, dtype in LARGE]
     masks = ("--density", "10,50", "--block", "1,64,4096,65536", "--peers", "none")

@@ -20,7 +20,6 @@ import numpy as np
 import decisions
 import te_select
 from te_select.backends.c_compiler import open_library
-from te_select.bench.run import name_dims
 from te_select.bench.stage import calls_of
 from te_select.bench.suite import DEFAULT
 from te_select.operator.access import access_pattern
@@ -146,6 +145,15 @@ def part(
     return te_select.compile(workload), Operands(workload, *arrays)
 
 
+def with_names(workload: te_select.Workload) -> te_select.Workload:
+    """The workload with a name for every size except 1; equal sizes have the same name."""
+    cond, then, else_ = (
+        [dim if dim == 1 else f"n{dim}" for dim in shape] for shape in workload.shapes
+    )
+    rule = workload.auto_broadcast
+    return te_select.Workload(cond, then, else_, workload.dtype, rule, workload.axis)
+
+
 def named() -> None:
     """Named dims beside ints, on every workload of the suite."""
     ratios = {}
@@ -153,7 +161,7 @@ def named() -> None:
         operands = make_operands(entry.workload, HALF)
         calls = {
             "int": call(te_select.compile(entry.workload), operands),
-            "named": call(te_select.compile(name_dims(entry.workload)), operands),
+            "named": call(te_select.compile(with_names(entry.workload)), operands),
         }
         timed = take_turns(calls, ROUNDS)
         ratios[entry.name] = timed["named"].ratio(timed["int"])

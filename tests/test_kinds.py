@@ -89,7 +89,6 @@ def test_library_that_needs_what_this_machine_lacks_is_refused(tmp_path, monkeyp
 
 
 FOREIGN = {  # the same words, as other libraries' names of devices and packages
-    ("te_select/bench/peers/graphs.py", "cpu"): "a device of onnxruntime",
     ("te_select/bench/peers/jit.py", "cpu"): "a device of JAX",
     ("te_select/bench/peers/metaschedule.py", "cuda"): "a package of tvm",
     ("te_select/selecting/torch_kernels.py", "cpu"): "a device of torch",

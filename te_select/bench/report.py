@@ -1,30 +1,23 @@
-"""The reports of the bench: cells of a table and notes for people, JSON and CSV for machines."""
+"""The reports of the bench: cells of a table and notes for people, JSON for machines."""
 
-import csv
-import io
 import json
 import shlex
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from te_select.bench.row import NAMED, OURS, Options, Row
+from te_select.bench.row import OURS, Options, Row
 from te_select.bench.suite import DEFAULT
 from te_select.files import atomic
 from te_select.operator.broadcast import count_of
 from te_select.records.doubt import BUSY
 
-FIGURES = ("ms", "GB/s", "% of roof", "its ms", "times best", "times NumPy", "named")
+FIGURES = ("ms", "GB/s", "% of roof", "its ms", "times best", "times NumPy")
 # The columns that a narrow terminal leaves out, in this order.
 LESS_IMPORTANT = ("config", "% of roof", "GB/s", "times NumPy")
 _QUANTILES = {"median": 0.5, "p20": 0.2, "p80": 0.8}
-_CSV = (
-    *("name", "shapes", "density", "block", "cache", "bytes", "contestant", "rounds"),
-    *(*_QUANTILES, "gb_per_s", "share_of_roof", "te_select_times", "problem", "command"),
-)
 
 
 @dataclass(frozen=True)
@@ -71,8 +64,6 @@ def command(row: Row, options: Options) -> str:
     words += ["--rounds", str(row.rounds), "--target", options.target]
     if options.tuning_logs is not None:
         words += ["--tuning-logs", options.tuning_logs or "none"]
-    if options.named:
-        words.append("--named")
     if options.cold:
         words.append("--cold")
     return shlex.join(words)
@@ -82,7 +73,8 @@ def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
     """By peer, and for the best of each row: the mean speed-up, and over how many rows."""
     ratios: dict[str, list[float]] = defaultdict(list)
     for row in rows:
-        for name, peer in (*zip(row.ranked, row.ranked, strict=True), ("best peer", row.best)):
+        peers = {name: name for name in row.ranked} | {"best peer": row.best}
+        for name, peer in peers.items():
             if (times := row.times(peer)) is not None:
                 ratios[name].append(times)
     return {name: (statistics.geometric_mean(each), len(each)) for name, each in ratios.items()}
@@ -103,28 +95,6 @@ def document(results: Results) -> dict[str, Any]:
         },
         "rows": [_row(row, results.options) for row in results.rows],
     }
-
-
-def write_csv(path: Path, results: Results) -> None:
-    """Write one line per row and contestant."""
-    file = io.StringIO(newline="")
-    writer = csv.DictWriter(file, _CSV)
-    writer.writeheader()
-    for row in results.rows:
-        found = {**_row(row, results.options), "shapes": str(row.entry.workload)}
-        of_all = {name: found.get(name, "") for name in _CSV} | {"share_of_roof": ""}
-        for name, seconds in found["seconds"].items():
-            figures = {
-                "gb_per_s": row.rate(name) / 1e9,
-                "share_of_roof": row.share(name),
-                "te_select_times": row.times(name),
-            }
-            writer.writerow({**of_all, "contestant": name, **seconds, **figures})
-        for kind in ("wrong", "unsupported"):
-            for name, text in found[kind].items():
-                problem = {"contestant": name, "rounds": 0, "problem": f"{kind}: {text}"}
-                writer.writerow({**of_all, **problem})
-    atomic.replace(path.resolve(), file.getvalue().encode())
 
 
 def notes(results: Results) -> Iterator[str]:
@@ -171,8 +141,8 @@ def _of_rows(results: Results) -> Iterator[str]:
     yield from (f"  {command(row, results.options)}" for row in rows)
 
 
-def cells(row: Row, *, named: bool = False) -> dict[str, str]:
-    """The texts of a row, by column; ``named`` adds one for the kernel whose dims are named."""
+def cells(row: Row) -> dict[str, str]:
+    """The texts of a row, by column."""
     share = row.share(OURS)
     return {
         "workload": row.label,
@@ -184,7 +154,6 @@ def cells(row: Row, *, named: bool = False) -> dict[str, str]:
         "times best": _times(row, row.best),
         "times NumPy": _times(row, "numpy"),
         "config": row.origin,
-        **({"named": _times(row, NAMED)} if named else {}),
     }
 
 

@@ -9,7 +9,7 @@ from te_select.bench.suite import Entry
 from te_select.timing.inputs import Mask
 from te_select.timing.rounds import Timing
 
-OURS, NAMED = "te-select", "te-select, dims named"
+OURS = "te-select"
 PROBE = "roof: "
 COPY = PROBE + "copy"
 SELECT = PROBE + "select"
@@ -28,8 +28,6 @@ class Options:
     rounds
         Rounds of each row; None for `te_select.bench.stage.ROUNDS`, or fewer if a row would take
         long.
-    named
-        Whether to measure the kernel with every dim named too.
     cold
         Whether calls go through sets of operands larger than twice the last-level cache.
     tuning_logs
@@ -39,7 +37,6 @@ class Options:
     target: str = "native"
     peers: Sequence[Peer] = ()
     rounds: int | None = None
-    named: bool = False
     cold: bool = False
     tuning_logs: str | Literal[False] | None = None
 
@@ -97,7 +94,7 @@ class Row:
     @property
     def ranked(self) -> dict[str, Timing]:
         """Timings of the peers."""
-        return {k: v for k, v in self.timings.items() if k not in (OURS, NAMED, COPY, SELECT)}
+        return {k: v for k, v in self.timings.items() if k not in (OURS, COPY, SELECT)}
 
     @property
     def best(self) -> str | None:

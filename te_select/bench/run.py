@@ -10,7 +10,7 @@ from typing import Any
 from te_select.backends.targets import resolve
 from te_select.base import kinds
 from te_select.bench.peers.base import Call, Peer, first_line
-from te_select.bench.row import NAMED, OURS, PROBE, Options, Row
+from te_select.bench.row import OURS, PROBE, Options, Row
 from te_select.bench.stage import Result, Stage
 from te_select.bench.suite import Entry
 from te_select.compiler.compile import compile
@@ -61,7 +61,7 @@ def _measure(stage: Stage, entry: Entry, mask: Mask, options: Options) -> Row:
     count, cache = stage.count(moved, options.cold)
     sets = stage.sets(lambda seed: make_operands(workload, mask, seed), count)
     contest = Contest(sets, stage)
-    kernel = contest.add_kernels(workload, options)
+    kernel = contest.add_ours(workload, options)
     for peer in options.peers:
         contest.add(peer.name, functools.partial(peer.prepare, workload, sets), peer.result, peer)
     roofs = {PROBE + name: each for name, each in stage.roofs(moved, count).items()}
@@ -124,20 +124,15 @@ class Contest:
         except Exception as error:  # other people's code: whatever it raises is a finding
             self.unsupported[name] = first_line(error)
 
-    def add_kernels(self, workload: Workload, options: Options) -> Kernel:
-        """Add our kernel, and one with named dims if the options say so; returns the first."""
-        kernels = {OURS: workload} | ({NAMED: name_dims(workload)} if options.named else {})
-        compiled = {
-            name: compile(each, options.target, options.tuning_logs)
-            for name, each in kernels.items()
-        }
-        for name, kernel in compiled.items():
-            prepare = functools.partial(self.stage.calls, kernel, self.sets)
-            self.add(name, prepare, self.stage.own_output)
+    def add_ours(self, workload: Workload, options: Options) -> Kernel:
+        """Add our kernel, and return it."""
+        kernel = compile(workload, options.target, options.tuning_logs)
+        prepare = functools.partial(self.stage.calls, kernel, self.sets)
+        self.add(OURS, prepare, self.stage.own_output)
         if OURS in self.unsupported:
             # Our kernel must run every workload. If it does not, that is an error.
             self.wrong[OURS] = self.unsupported.pop(OURS)
-        return compiled[OURS]
+        return kernel
 
 
 def in_turns(calls: Sequence[Call]) -> Call:
@@ -168,13 +163,3 @@ def decided(
         met = turns({name: contestants[name] for name in (OURS, best)}, DUEL_ROUNDS)
         row = replace(row, duels={**row.duels, best: met[best].median / met[OURS].median})
     return row
-
-
-def name_dims(workload: Workload) -> Workload:
-    """The workload with a name for every size except 1; equal sizes have the same name."""
-
-    def named(shape: Sequence[Any]) -> list[Any]:
-        return [dim if dim == 1 else f"n{dim}" for dim in shape]
-
-    cond, then, else_ = map(named, workload.shapes)
-    return Workload(cond, then, else_, workload.dtype, workload.auto_broadcast, workload.axis)

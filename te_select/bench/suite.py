@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from te_select.operator.workload import Workload
+from te_select.records.sizes import Ranges
 
 if TYPE_CHECKING:
     from te_select.timing.inputs import Mask
@@ -35,7 +36,7 @@ class Entry:
     name: str
     workload: Workload
     why: str
-    ranges: tuple[tuple[str, int, int], ...] = ()
+    ranges: Ranges = ()
     mask: Mask | None = None
     of_where: bool = False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from dataclasses import replace
@@ -17,7 +16,6 @@ from te_select.cli.entries import SuiteFlags, entries_of
 from te_select.cli.flags import of_flag
 from te_select.cli.models import ModelFlags
 from te_select.cli.workloads import WorkloadsFlags
-from te_select.errors import ArtifactError
 from te_select.operator.broadcast import printable
 
 if TYPE_CHECKING:
@@ -28,11 +26,7 @@ Density = Annotated[str, typer.Option(help="Percent of cond that is true; a list
 Block = Annotated[str, typer.Option(help="Elements of cond drawn together; a list.")]
 PeerNames = Annotated[str, typer.Option(help="all, none, or a list: numpy,torch.")]
 Rounds = Annotated[int | None, typer.Option(min=1, help="Rounds of each row; default 5 to 15.")]
-Named = Annotated[bool, typer.Option("--named", help="Measure with every dim named as well.")]
 Cold = Annotated[bool, typer.Option("--cold", help="Evict the operands between calls.")]
-Csv = Annotated[
-    Path | None, typer.Option(help="Write one line per row and contestant, row by row.")
-]
 Plot = Annotated[Path | None, typer.Option(help="Draw the results: PNG, SVG or PDF.")]
 
 
@@ -46,9 +40,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     rounds: Rounds = None,
     target: flags.Target = "native",
     logs: flags.Logs = None,
-    named: Named = False,
     cold: Cold = False,
-    csv: Csv = None,
     plot: Plot = None,
     as_json: flags.Json = False,
 ) -> None:
@@ -61,7 +53,6 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
     Example: te-select bench --only "attention-*" --peers numpy,torch --plot build/bench.png
     """
     entries = entries_of(given, suite, model)
-    paths.check_results("--csv", csv)
     paths.check_plot(plot)
 
     from te_select.backends import builder  # noqa: PLC0415 - kept off --help
@@ -83,7 +74,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
         chosen = choose_peers(peers, known)
     absent = {peer.name: why for peer in chosen if (why := peer.available()) is not None}
     there = [peer for peer in chosen if peer.name not in absent]
-    options = Options(target, there, rounds, named, cold, logs)
+    options = Options(target, there, rounds, cold, logs)
     rows: list[Row] = []
     results = report.Results(rows, absent, options, environment(), device, busy_cores(), False)
     names = [label_of(*each) for each in itertools.product(entries, masks)]
@@ -93,17 +84,12 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
             for row in run(entries, masks, options):
                 rows.append(row)
                 step(len(rows), len(names), _line(row))
-                if csv is not None:  # after a kill, the file holds what was measured
-                    with contextlib.suppress(ArtifactError):  # the last write raises it
-                        report.write_csv(csv, results)
         except KeyboardInterrupt:
             results = replace(results, interrupted=True)
     if as_json:
         console.show(report.document(results), as_json)
     else:
         print_report(results)
-    if csv is not None:
-        report.write_csv(csv, results)
     if plot is not None and rows:
         from te_select.bench.plot import plot as draw  # noqa: PLC0415 - imports matplotlib
 
@@ -119,7 +105,7 @@ def print_report(results: Results) -> None:
     from te_select.bench import report  # noqa: PLC0415 - imports NumPy
 
     if results.rows:
-        cells = [report.cells(row, named=results.options.named) for row in results.rows]
+        cells = [report.cells(row) for row in results.rows]
         console.print_table(cells, report.FIGURES, report.LESS_IMPORTANT)
     print(*map(printable, report.notes(results)), sep="\n")
 

@@ -19,7 +19,7 @@ _PACKAGES = {
     "cupy": ("cupy-cuda12x", "cupy-cuda13x", "cupy"),
     "nvrtc": ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12"),
     "onnxruntime": ("onnxruntime", "onnxruntime-gpu"),
-    **{name: (name,) for name in ("triton", "openvino", "halide", "onnx", "matplotlib")},
+    **{name: (name,) for name in ("triton", "halide", "onnx", "matplotlib")},
 }
 _VARIABLES = ("AR", "CC", "OBJCOPY", "OMP_NUM_THREADS", *variables.KNOWN, "TMPDIR")
 

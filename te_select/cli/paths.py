@@ -43,21 +43,6 @@ def check_output(path: Path) -> Path:
         return on_disk.new_library_path(path)
 
 
-def check_results(flag: str, path: Path | None) -> None:
-    """Check the path of a file for the results of work that takes minutes.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be written.
-    """
-    if path is not None:
-        with of_flag(flag):
-            if not on_disk.is_missing(path) and not path.is_file():
-                raise ValueError(f"{path} is no plain file; expected one")
-            atomic.check_folder(path.resolve())
-
-
 def check_plot(path: Path | None) -> None:
     """Refuse a picture that cannot be drawn, and make its folder, before the work that it shows."""
     if path is None:
@@ -65,7 +50,9 @@ def check_plot(path: Path | None) -> None:
     with of_flag("--plot"):
         if path.suffix.lower() not in _PICTURES:
             raise ValueError(f"{path} ends in none of {', '.join(_PICTURES)}")
-    check_results("--plot", path)
+        if not on_disk.is_missing(path) and not path.is_file():
+            raise ValueError(f"{path} is no plain file; expected one")
+        atomic.check_folder(path.resolve())
     if importlib.util.find_spec("matplotlib") is None:
         raise ArtifactError(f"{path} cannot be drawn without matplotlib; pip install matplotlib")
     path.parent.mkdir(parents=True, exist_ok=True)

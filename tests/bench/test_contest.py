@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from te_select.bench.row import NAMED, OURS, Options
-from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, decided, name_dims
+from te_select.bench.row import OURS, Options
+from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, decided
 from te_select.bench.stage import Stage, difference
-from te_select.operator.workload import Workload
 from te_select.timing.inputs import Mask, make_operands
 from te_select.timing.rounds import Timing
 from tests.support.bench_rows import ENTRY, row
@@ -22,25 +21,14 @@ def contest(**methods):
     return Contest(SETS, made)
 
 
-def test_every_size_but_one_becomes_a_name():
-    named = name_dims(Workload((4, 1), (4, 5), (5,), "int8"))
-    assert named == Workload(("n4", 1), ("n4", "n5"), ("n5",), "int8")
-    pdpd = Workload((3,), (2, 3), (3,), "int8", "pdpd", 1)
-    assert name_dims(pdpd) == Workload(("n3",), ("n2", "n3"), ("n3",), "int8", "pdpd", 1)
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap(named):
-    def fails(kernel, _sets):
-        if kernel.workload.dim_names and named:
-            return [lambda: None] * 2
+def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap():
+    def fails(*_args):
         raise ValueError("the kernel failed")
 
     made = contest(calls=fails)
-    made.add_kernels(ENTRY.workload, Options(named=named))
+    made.add_ours(ENTRY.workload, Options())
     assert made.wrong == {OURS: "the kernel failed"}
-    assert made.unsupported == {}
-    assert set(made.contestants) == ({NAMED} if named else set())
+    assert made.unsupported == made.contestants == {}
 
 
 def test_calls_of_several_sets_take_turns():

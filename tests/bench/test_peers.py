@@ -26,8 +26,6 @@ WORKLOADS = {
     "pdpd": Workload((3,), (2, 3, 4), (3, 1), "float32", "pdpd", 1),
 }
 UNSUPPORTED = {
-    "onnxruntime": {"bfloat16": "NOT_IMPLEMENTED", "complex128": "complex128"},
-    "openvino": {"complex128": "has no complex types"},
     "halide": {"one element": "the pipeline has no loop"},
     "topi.where": {"complex128": "has no elements of 16 bytes"},
     "tvm-metaschedule": {"complex128": "has no elements of 16 bytes"},

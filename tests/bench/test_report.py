@@ -1,7 +1,6 @@
 """What the reports of the bench say: each figure, in its unit."""
 
 import contextlib
-import csv
 import io
 import os
 import re
@@ -11,8 +10,8 @@ from unittest import mock
 import pytest
 
 from te_select.bench.peers import choose_peers
-from te_select.bench.report import Results, command, document, geometric_means, write_csv
-from te_select.bench.row import COPY, NAMED, OURS, SELECT, Options
+from te_select.bench.report import Results, command, document, geometric_means
+from te_select.bench.row import COPY, OURS, SELECT, Options
 from te_select.bench.suite import DEFAULT, Entry
 from te_select.cli.bench import print_report
 from te_select.timing.inputs import Mask
@@ -85,42 +84,12 @@ def test_times_are_milliseconds_of_three_digits(seconds, shown):
     assert cells(results(measured(times={OURS: seconds, "numpy": 2 * seconds})))["ms"] == shown
 
 
-def test_quantiles_are_those_of_eleven_rounds(tmp_path):
+def test_quantiles_are_those_of_eleven_rounds():
     rounds = tuple(k * 1e-3 for k in (3, 1, 11, 5, 8, 2, 10, 7, 4, 9, 6))
     found = results(measured(times={OURS: rounds, "numpy": 1e-3}))
     expected = {"median": 6e-3, "p20": 3e-3, "p80": 9e-3}
-    write_csv(tmp_path / "x.csv", found)
-    (line, _) = csv.DictReader((tmp_path / "x.csv").open())
-    assert {name: float(line[name]) for name in expected} == pytest.approx(expected)
     (row_,) = document(found)["rows"]
     assert {name: row_["seconds"][OURS][name] for name in expected} == pytest.approx(expected)
-
-
-def test_csv_has_a_line_for_each_contestant_with_its_figures(tmp_path):
-    path = tmp_path / "x.csv"
-    found = measured(
-        mask=Mask(10, 64), wrong={"liar": "out[0] is 0x1"}, unsupported={"picky": "no such type"}
-    )
-    assert found.label == "short 10 % x64"
-    assert [measured(mask=Mask(each)).label for each in (75, 50)] == ["short 75 %", "short"]
-    write_csv(path, results(found))
-    lines = {line["contestant"]: line for line in csv.DictReader(path.open())}
-    assert set(lines) == {OURS, "numpy", COPY, SELECT, "liar", "picky"}
-    ours, numpy, copy = (lines[name] for name in (OURS, "numpy", COPY))
-    figures = ("median", "p20", "p80", "gb_per_s", "share_of_roof", "te_select_times")
-    assert [float(ours[name]) for name in figures] == pytest.approx(
-        [4e-3, 1e-3, 9e-3, 250, 0.625, 1]
-    )
-    assert [float(numpy[name]) for name in figures] == pytest.approx(
-        [7e-3, 5e-3, 9e-3, 1e9 / 7e-3 / 1e9, 1 / 7e-3 / 400, 1.75]
-    )
-    assert float(copy["gb_per_s"]) == pytest.approx(400)  # of its own bytes
-    assert (ours["name"], ours["density"], ours["block"]) == ("short", "10", "64")
-    assert (ours["bytes"], ours["rounds"], ours["cache"]) == ("1000000000", "3", "hot")
-    assert lines["liar"]["problem"] == "wrong: out[0] is 0x1"
-    assert lines["picky"]["problem"] == "unsupported: no such type"
-    assert lines["picky"]["rounds"] == "0" and lines["picky"]["median"] == ""
-    assert all(line["command"] == command(found, Options()) for line in lines.values())
 
 
 def test_document_has_the_figures_of_each_row():
@@ -142,7 +111,7 @@ def test_document_has_the_figures_of_each_row():
 
 def test_best_is_the_fastest_peer_by_its_times_over_ours():
     assert row({OURS: 1.0, "a": 2.0, "b": 3.0}, duels={"a": 4.0}).best == "b"
-    assert row({OURS: 2.0, NAMED: 0.1, COPY: 0.2, SELECT: 0.3, "a": 4.0}).best == "a"
+    assert row({OURS: 2.0, COPY: 0.2, SELECT: 0.3, "a": 4.0}).best == "a"
     assert row({"a": 2.0, "b": 1.0}).best == "b"  # even if our kernel is wrong
     assert row({OURS: 1.0}).best is None
 
@@ -158,10 +127,10 @@ def test_geometric_means_use_the_head_to_head():
 
 
 def test_command_measures_the_same_row_again():
-    options = Options("x86-64-v3", choose_peers("numpy,torch"), None, True, True, "logs")
+    options = Options("x86-64-v3", choose_peers("numpy,torch"), None, True, "logs")
     words = shlex.split(command(row(mask=Mask(10, 64), rounds=7), options))
     assert words[:2] == ["te-select", "bench"]
-    flags = dict(zip(words[2:-2:2], words[3:-2:2], strict=True))
+    flags = dict(zip(words[2:-1:2], words[3:-1:2], strict=True))
     assert flags.pop("--workload").startswith('{"cond_shape": [4, 1]')
     assert flags == {
         "--density": "10",
@@ -171,7 +140,7 @@ def test_command_measures_the_same_row_again():
         "--target": "x86-64-v3",
         "--tuning-logs": "logs",
     }
-    assert words[-2:] == ["--named", "--cold"]
+    assert words[-1] == "--cold"
     by_name = command(row(entry=DEFAULT[0]), Options(tuning_logs=False))
     assert "--only scalar" in by_name
     assert by_name.endswith("--tuning-logs none")
@@ -219,13 +188,10 @@ def test_what_the_table_leaves_out_is_said_under_it():
     assert "others were using" not in idle and "interrupted" not in idle
 
 
-def test_row_says_that_a_kernel_is_wrong_and_how_names_compare():
+def test_row_says_that_a_kernel_is_wrong():
     found = printed(results(measured(times={"numpy": 1e-3}, wrong={OURS: "out[0] is 0x1"})))
     assert re.search(r"^ *short +WRONG", found, re.MULTILINE)
     assert f"WRONG: short: {OURS}: out[0] is 0x1" in found
-    times = {**MEASURED["times"], NAMED: 5e-3, "numpy": 7e-3}
-    found = printed(results(measured(times=times), options=Options(named=True)))
-    assert re.search(r"^ *short .* 1.25 *$", found, re.MULTILINE)
 
 
 def test_nothing_measured_is_said():

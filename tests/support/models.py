@@ -13,9 +13,10 @@ def tensor(name, dtype, shape):
     """An input or output of a graph."""
     from onnx import helper
 
-    from te_select.frontends.onnx_graph.nodes import NUMBERS
+    from te_select.frontends.onnx_graph.nodes import DTYPES
 
-    return helper.make_tensor_value_info(name, NUMBERS[dtype], shape)
+    number = next(number for number, known in DTYPES.items() if known == dtype)
+    return helper.make_tensor_value_info(name, number, shape)
 
 
 def ints(name, values):

@@ -24,10 +24,10 @@ class CudaPeer(Peer):
 
     def available(self) -> str | None:
         """Why this peer cannot run here; a package that sees no GPU counts as missing."""
-        return super().available() or self._blind()
-
-    def _blind(self) -> str | None:
-        return None if load("torch").cuda.is_available() else "torch sees no CUDA device"
+        reason = super().available()
+        if reason is None and not load("torch").cuda.is_available():
+            return "torch sees no CUDA device"
+        return reason
 
     def result(self, value: Any, operands: Any) -> Array:
         """The set's own output, into which the call wrote."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from te_select.bench.peers.base import Call, Peer, UnsupportedError, with_plugins
-from te_select.bench.peers.graphs import OnnxRuntime, OpenVino
 from te_select.bench.peers.jit import Jax, TorchCompile
 from te_select.bench.peers.kernels import Halide
 from te_select.bench.peers.libraries import NumPy, NumPyCopyTo, Torch
@@ -25,8 +24,6 @@ PEERS: tuple[type[Peer], ...] = (
     Torch,
     TorchCompile,
     Jax,
-    OnnxRuntime,
-    OpenVino,
     Halide,
     TopiWhere,
     MetaSchedule,

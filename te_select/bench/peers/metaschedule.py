@@ -74,7 +74,8 @@ class MetaSchedule(Peer):
             # TVM's thread pool reads these when it starts, with the first parallel call.
             os.environ.setdefault(name, str(value()))
         function = where_function(sets[0])
-        target = _target()
+        native = load("te_select.backends.targets").resolve("native").tvm
+        target = load("tvm.target").Target({**native.export(), "num-cores": threads()})
         main, self.tried = _tune(function, target, sets[0], self.trials)
         return [bind_tensors(main, operands) for operands in sets]
 
@@ -101,11 +102,6 @@ def bind_tensors(function: Any, operands: Operands) -> Call:
     arrays = [*operands.aligned(), operands.out]
     tensors = [from_dlpack(array if array.dtype == np.bool_ else words(array)) for array in arrays]
     return lambda: function(*tensors)
-
-
-def _target() -> Any:
-    native = load("te_select.backends.targets").resolve("native").tvm
-    return load("tvm.target").Target({**native.export(), "num-cores": threads()})
 
 
 def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[Any, int]:

@@ -14,7 +14,6 @@ DTYPES: dict[int, str] = {
     for name, number in TensorProto.DataType.items()
     if number != TensorProto.UNDEFINED
 }
-NUMBERS = {name: number for number, name in DTYPES.items()}
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 
 

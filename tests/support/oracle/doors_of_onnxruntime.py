@@ -6,7 +6,7 @@ import functools
 import numpy as np
 import onnxruntime
 
-from te_select.frontends.onnx_graph.nodes import NUMBERS
+from te_select.frontends.onnx_graph.nodes import DTYPES
 from te_select.onnxruntime import OF_CPU
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from tests.support.oracle.comparison import Door
@@ -14,7 +14,9 @@ from tests.support.oracle.doors_of_cpu import OF_TENSORS
 from tests.support.ort_models import WHERE, one_where, session
 
 _TYPES = {
-    name: NUMBERS[name] for name in ELEMENT_TYPES if not name.startswith(("float8", "complex"))
+    name: number
+    for number, name in DTYPES.items()
+    if name in ELEMENT_TYPES and not name.startswith(("float8", "complex"))
 }
 
 
