@@ -181,3 +181,9 @@ def load(path: str) -> Any:
     module, _, name = path.partition(":")
     found = importlib.import_module(module)
     return getattr(found, name) if name else found
+
+
+def profiler() -> Any:
+    """The module that measures the profile of this machine."""
+    (path,) = (each.profile for each in KINDS.values() if each.profile)
+    return load(path)

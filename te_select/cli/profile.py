@@ -37,8 +37,7 @@ def profile_command(
     from te_select.records.doubt import BUSY  # noqa: PLC0415 - kept off --help
     from te_select.timing.cores import busy_cores  # noqa: PLC0415 - as above
 
-    (path_of_module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
-    profile: Any = kinds.load(path_of_module)
+    profile = kinds.profiler()
     current = profile.profile_here()
     if current.is_refused:
         raise SelectError(f"{current.problem}; unset it to measure")

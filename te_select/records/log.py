@@ -158,7 +158,7 @@ class Log:
             warn(f"{complaints[0]}{more} (te-select logs list)")
 
 
-def made(workload: Workload, target: ResolvedTarget, found: Mapping[str, Any]) -> Record:
+def make(workload: Workload, target: ResolvedTarget, found: Mapping[str, Any]) -> Record:
     """Make the record of a workload of int dims; ``found`` has its config, time and the rest."""
     session = {
         "record": access_pattern(workload).key,

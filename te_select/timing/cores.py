@@ -26,13 +26,6 @@ def _threads(limits: Iterable[str | None], cpus: int) -> int:
 
 
 def busy_cores() -> float:
-    """How many cores other programs use; waits for half a second."""
-    import psutil  # noqa: PLC0415 - needed only to measure
-
-    return float(psutil.cpu_percent(interval=0.5) / 100 * psutil.cpu_count())
-
-
-def others_now() -> float:
     """How many cores other programs use, beyond those to spare; watches for half a second."""
     watch = Watch(lambda: [here()])
     time.sleep(0.5)

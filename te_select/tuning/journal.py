@@ -37,7 +37,7 @@ DONE = Trial({}, None)  # ends a session
 
 @dataclass(frozen=True)
 class Knob:
-    """What a knob was worth; one whose best times are alike was not worth trying.
+    """Sensitivity of a knob: the best times with the default's value, and with another.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from te_select.base import kinds, variables
 from te_select.errors import ArgumentError, TuningError
 from te_select.operator.broadcast import count_of, shown
+from te_select.timing.inputs import USUAL
 from te_select.tuning.measuring.measurer import LocalMeasurer, Measurer
 from te_select.tuning.measuring.process import LONGEST
 
@@ -98,8 +99,8 @@ class Options:
     force: bool = False
     patient: bool = False
     accept_unsure: bool = False
-    density: float = 50.0
-    block: int = 1
+    density: float = USUAL.density
+    block: int = USUAL.block
     fixed: Mapping[str, int | bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -142,7 +143,7 @@ def outlook(workloads: int, seconds: float, *, accept: bool = False) -> str:
 
     most = f"{seconds / 60:.0f} minutes" if seconds > 120 else f"{seconds:.0f} seconds"  # noqa: PLR2004
     of_all = f"{count_of(workloads, 'workload')} in at most {most} {AFTER}" if workloads else ""
-    busy = doubt.outlook(cores.others_now(), accept=accept)
+    busy = doubt.outlook(cores.busy_cores(), accept=accept)
     return "; ".join(filter(None, [of_all, busy]))
 
 
@@ -189,8 +190,7 @@ def measure_profile() -> str:
 
     What a kernel's default config is worth depends on it, so it comes before anything is tuned.
     """
-    (module,) = (kind.profile for kind in kinds.KINDS.values() if kind.profile)
-    return str(kinds.load(module).measure_if_reasoned())
+    return str(kinds.profiler().measure_if_reasoned())
 
 
 def parse_runner(runner: str) -> tuple[tuple[str, int], str] | None:

@@ -232,10 +232,6 @@ class OfWorth(ms.cost_model.PyCostModel):  # type: ignore[misc]  # TVM is untype
         """Do nothing: the worth of the knobs is known."""
 
 
-def _log_nothing(*_: object) -> None:
-    """Print nothing, as a logger of TVM."""
-
-
 def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -> Any:
     """Make a TuneContext; the caller must keep it, because its strategy does not.
 
@@ -245,7 +241,7 @@ def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -
     # Mutators are Python, and with one thread the result is reproducible. TVM treats the seed 0 as
     # 1. MetaSchedule's own logger prints a page for each batch.
     make = tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContext")
-    given = mod, target, space, strategy, "main", 1, seed + 1, _log_nothing
+    given = mod, target, space, strategy, "main", 1, seed + 1, lambda *_: None
     context.__init_handle_by_constructor__(make, *given)
     tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContextInitialize")(context)
     return context

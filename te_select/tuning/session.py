@@ -228,7 +228,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
                 **task.conditions,
             }
             told |= {name: text for name, text in texts.items() if text}
-            record = log.made(task.sized, self.target, told | self._provenance(task))
+            record = log.make(task.sized, self.target, told | self._provenance(task))
             if not only or not record.default_won:
                 writer.put(self.folder, [record])
             if not said or said != undecided:  # else the next session goes on with its trials
@@ -264,7 +264,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
 
     def _default(self, task: Task) -> Any:
         """The config of a task's first trial."""
-        return self._rules.default_config(access_pattern(task.built), self.target.tvm)
+        return self._rules.default_config(access_pattern(task.kernel_workload), self.target.tvm)
 
     def _provenance(self, task: Task) -> dict[str, Any]:
         """The machine, the versions and the command, for readers of the record."""
@@ -313,7 +313,7 @@ class FamilyTask(Task):
         return "where", name
 
     @property
-    def built(self) -> Workload:
+    def kernel_workload(self) -> Workload:
         """The workload of the kernel."""
         return family.kernels()[self.source[1]]
 
@@ -325,13 +325,13 @@ class FamilySession(Session):
     of = FamilyTask
 
     def _default(self, task: Task) -> Any:
-        return config_of(task.built, self.target, {})
+        return config_of(task.kernel_workload, self.target, {})
 
     def _search(self, _run: Run, task: Task) -> tuple[int, Batches]:
         """All of the few configs, as far as there are trials."""
         every = Space(task.workload, self.target).configs
         alike = (asdict(config) for config in every if config.rows == every[0].rows)
-        configs = [config_of(task.built, self.target, knobs) for knobs in alike]
+        configs = [config_of(task.kernel_workload, self.target, knobs) for knobs in alike]
         fixed = self.options.fixed
         configs = [each for each in configs if fixed.items() <= vars(each).items()]
         if fixed and not configs:

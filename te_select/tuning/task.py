@@ -111,7 +111,7 @@ class Task:
     @property
     def source(self) -> tuple[str, str]:
         """The flag of the command line that names the workload, and its value."""
-        return "workload", json.dumps(self.built.to_json())
+        return "workload", json.dumps(self.kernel_workload.to_json())
 
     @property
     def points(self) -> list[Workload]:
@@ -132,11 +132,11 @@ class Task:
         return {"cond": "" if self.mask == USUAL else self.mask.described(), "sizes": named}
 
     @property
-    def built(self) -> Workload:
+    def kernel_workload(self) -> Workload:
         """What is built for each config: with names, if it is measured at several sizes."""
         return self.workload if self.ranges else self.sized
 
     def candidates(self, config: Any) -> list[Candidate]:
         """A config's candidates, one for each size. All of them run one library."""
-        of_all = self.built, self.target, asdict(config), self.mask
+        of_all = self.kernel_workload, self.target, asdict(config), self.mask
         return [Candidate(*of_all, point, self.of_family) for point in self.points]

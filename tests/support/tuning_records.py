@@ -18,7 +18,7 @@ def record(workload, target, config, seconds=1e-3, **said):
     """A record of a config; if nothing else is said, the default was as fast."""
     found = {"config": dataclasses.asdict(config), "seconds": seconds, "default_seconds": seconds}
     found |= {"trials": 3, "failed": 0, "versions": {"tvm": tvm.__version__}}
-    return log.made(workload, target, found | said)
+    return log.make(workload, target, found | said)
 
 
 def make(workload, seconds=1e-3, config=None, **said):
@@ -59,7 +59,7 @@ def edit(folder, change):
 def of_another_tvm(entry):
     """The record, as another TVM had found it."""
     kept = {k: v for k, v in entry.session.items() if k not in ("target", "digest")}
-    return log.made(entry.workload, resolve(entry.target), kept | {"versions": {"tvm": "0.1"}})
+    return log.make(entry.workload, resolve(entry.target), kept | {"versions": {"tvm": "0.1"}})
 
 
 def unfinished(folder):

@@ -34,14 +34,6 @@ def test_own_thread_number_comes_before_openmps(ours, openmp, threads, monkeypat
     assert cores.threads() == (threads or len(os.sched_getaffinity(0)))
 
 
-def test_others_are_counted_in_cores(monkeypatch):
-    import psutil
-
-    monkeypatch.setattr(psutil, "cpu_percent", lambda interval: 25.0)
-    monkeypatch.setattr(psutil, "cpu_count", lambda: 8)
-    assert cores.busy_cores() == 2.0
-
-
 @pytest.fixture
 def counted(monkeypatch):
     """Count the cores in use, which other tests are not to do."""

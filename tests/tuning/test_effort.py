@@ -76,12 +76,12 @@ def test_full_session_tries_again_what_a_quick_one_has_recorded(run):
 
 
 def test_first_line_has_the_time_and_how_busy_others_are(monkeypatch):
-    monkeypatch.setattr(cores, "others_now", lambda: 0.6)
+    monkeypatch.setattr(cores, "busy_cores", lambda: 0.6)
     said = options.outlook(39, 39 * 3.0)
     assert said.startswith(
         f"39 workloads in at most 117 seconds {options.AFTER}; other programs use 0.60 cores: "
     )
-    monkeypatch.setattr(cores, "others_now", lambda: 0.0)
+    monkeypatch.setattr(cores, "busy_cores", lambda: 0.0)
     assert options.outlook(1, 600.0) == (
         f"1 workload in at most 10 minutes {options.AFTER}; other programs use 0.00 cores"
     )

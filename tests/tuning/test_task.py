@@ -35,7 +35,7 @@ def test_every_name_needs_a_range_or_none_does():
 
 def test_candidates_of_a_range_are_one_library_at_each_size():
     task = Task(NAMED, TARGET, ranges=RANGES)
-    candidates = task.candidates(config_of(task.built))
+    candidates = task.candidates(config_of(task.kernel_workload))
     assert {candidate.workload for candidate in candidates} == {NAMED}
     assert [candidate.problem[0] for candidate in candidates] == task.points
     assert len({candidate.code for candidate in candidates}) == 1

@@ -209,7 +209,7 @@ class LocalMeasurer(Measurer):
     def _run(self, jobs: Sequence[Sequence[Built]], rounds: int | None) -> Iterator[Measurement]:
         for built in jobs:
             if self._libraries + len(built) > RECYCLE_AFTER:
-                self._replace()
+                self._end_worker()
             self._libraries += len(built)
             try:
                 answer = self._worker.measure(built, rounds, self.timeout * len(built))
@@ -217,10 +217,10 @@ class LocalMeasurer(Measurer):
                 answer = {"failure": f"the run {error}"}
             found = each_measured(built, answer)
             if any(one.failure for one in found):
-                self._replace()  # a wrong candidate may have written anywhere
+                self._end_worker()  # a wrong candidate may have written anywhere
             yield from found
 
-    def _replace(self) -> None:
+    def _end_worker(self) -> None:
         self._worker.kill()
         self._libraries = 0
 
