@@ -17,9 +17,9 @@ from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import count_of
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
+from te_select.records.sizes import Ranges
 
 Sizes = dict[str, tuple[int, int]]
-Ranges = tuple[tuple[str, int, int], ...]
 
 
 def _formats() -> str:
@@ -140,7 +140,7 @@ def _bytes(node: ModelNode, sizes: dict[str, int]) -> int | None:
         if node.status == "dispatched" and node.dtype and None not in shapes:
             bound = (tuple(sizes.get(str(dim), dim) for dim in shape or ()) for shape in shapes)
             cond, then, else_ = bound
-            workload = Workload(cond, then, else_, node.dtype, "multidirectional")
+            workload = Workload(cond, then, else_, node.dtype, node.auto_broadcast, node.axis)
         return None if workload is None else access_pattern(workload.bind(sizes)).bytes_moved()
     except (BroadcastError, DTypeError):  # a size is missing, or the model does not run with these
         return None

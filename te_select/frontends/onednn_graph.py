@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 from te_select.errors import ModelError, caught
 from te_select.frontends.graphs import in_order, named
 from te_select.frontends.status import Site, model_node
-from te_select.frontends.tensors import Dim, Tensor, agree
-from te_select.operator.broadcast import format_shape, shown
+from te_select.frontends.tensors import Dim, Tensor, agree, format_dims
+from te_select.operator.broadcast import shown
 from te_select.operator.node import ModelNode
 from te_select.operator.systems import OPS, TYPE_NAMES
 from te_select.runtime.artifact.fields import read
@@ -98,11 +98,9 @@ class _Graph:
                 "expected three and one"
             )
         cond = op.inputs[0].id
-        mode = _attribute(op, "auto_broadcast") if "auto_broadcast" in op.attrs else "numpy"
-        if mode not in ("none", "numpy"):
-            raise ModelError(
-                f"Select {place} has auto_broadcast {shown(mode)}; expected none or numpy"
-            )
+        mode = op.attrs.get("auto_broadcast", "numpy")
+        if isinstance(mode, Mapping):
+            mode = mode.get("value")
         maker = self._ops[self._makers[cond]].kind if cond in self._makers else "graph input"
         site = Site(str(op.name), place, "Select", maker, OPS["onednn"], mode)
         node = model_node(site, [self._tensors[t.id] for t in op.inputs], self._texts)
@@ -111,8 +109,8 @@ class _Graph:
             out = node.workload.out_shape
             if not agree(out, stated):
                 raise ModelError(
-                    f"the output of Select {place} is {_shown(stated)}, and its inputs make "
-                    f"{format_shape(out)}"
+                    f"the output of Select {place} is {format_dims(stated)}, and its inputs make "
+                    f"{format_dims(out)}"
                 )
         return node
 
@@ -130,23 +128,16 @@ class _Graph:
                 for axis, dim in enumerate(shape)
             )
             if dims is not None and not agree(dims, said):
-                raise ModelError(_contradiction(tensor_id, index, _shown(dims), _shown(said)))
+                raise ModelError(
+                    _contradiction(tensor_id, index, format_dims(dims), format_dims(said))
+                )
             pairs = zip(dims or said, said, strict=True)
             dims = tuple(p if isinstance(p, int) else q for p, q in pairs)
         self._tensors[tensor_id] = Tensor(known.dtype or dtype, dims)
 
 
-def _shown(dims: Sequence[Dim]) -> str:
-    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
-
-
 def _contradiction(tensor_id: int, index: int, known: str, said: str) -> str:
     return f"tensor {tensor_id} is {known}, and {said} in graph#{index}"
-
-
-def _attribute(op: _Operation, name: str) -> Any:
-    value = op.attrs.get(name)
-    return value.get("value") if isinstance(value, Mapping) else value
 
 
 def _operations(file: BinaryIO) -> list[_Operation]:

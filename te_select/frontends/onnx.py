@@ -70,11 +70,12 @@ def _parsed(file: BinaryIO) -> onnx.ModelProto:
 
 
 def _node(site: Site, flat: Flat, tensors: Mapping[str, Tensor]) -> ModelNode:
-    calls = [
-        [replace(tensors.get(name, Tensor()), constant=name in flat.constant) for name in call]
-        for call in flat.calls(site.place)
-    ]
-    unknown = [Tensor(), Tensor(), Tensor()]
-    operands = [join(each) for each in zip(*(calls or [unknown]), strict=True)]
+    def tensor(name: str) -> Tensor:
+        return replace(tensors.get(name, Tensor()), constant=name in flat.constant)
+
+    calls = [[tensor(name) for name in call] for call in flat.calls(site.place)]
+    if not calls:
+        calls = [[Tensor(), Tensor(), Tensor()]]
+    operands = [join(each) for each in zip(*calls, strict=True)]
     site = replace(site, conditional=site.place not in flat.surely_run)
     return model_node(site, operands, {name: text for text, name in flat.names.items()})

@@ -14,12 +14,11 @@ from te_select.errors import ModelError
 from te_select.frontends.graphs import in_order, named, words
 from te_select.frontends.openvino_document import Layer, Net, Port, read_document
 from te_select.frontends.status import Site, model_node
-from te_select.frontends.tensors import Dims, Tensor, agree
+from te_select.frontends.tensors import Dims, Tensor, agree, format_dims
 from te_select.operator.node import ModelNode
 from te_select.operator.systems import OPS, TYPE_NAMES
 
 _AXIS = "auto_broadcast.auto_broadcast_axis"  # OpenVINO heeds no other spelling
-_MODES = {"explicit": "none"} | {mode: mode for mode in ("none", "numpy", "pdpd")}
 _AXIS_TEXT = re.compile(r"\s*-?\d+\s*", re.ASCII)
 _OPSET = re.compile(r"(opset\d+)?")  # all have the same Select
 _NOT_KNOWN = ("", "dynamic", "undefined", "unspecified")  # element types
@@ -140,10 +139,9 @@ def _input(
     tensor = known[source]
     said = [None if dim == -1 else dim for dim in port.dims]
     if tensor.shape is not None and said and not agree(tensor.shape, said):
-        shape = ", ".join("?" if dim is None else str(dim) for dim in tensor.shape)
         raise ModelError(
-            f"input {port.id} of layer {place} is {list(port.dims)}, and what feeds it is "
-            f"[{shape}]; expected the same shape"
+            f"input {port.id} of layer {place} is {format_dims(said)}, and what feeds it is "
+            f"{format_dims(tensor.shape)}; expected the same shape"
         )
     return replace(tensor, dtype=tensor.dtype or _dtype_of(port.precision))
 
@@ -176,12 +174,8 @@ def _site(net: Net, layer: Layer, path: str) -> Site:
     if maker == "Parameter":
         maker = "graph input" if path == "net" else "body input"
     maker = "initializer" if maker == "Const" else maker
-    said = layer.data.get("auto_broadcast", "numpy")
-    mode = _MODES.get(said.lower())
-    if mode is None:
-        raise ModelError(
-            f"Select {place} has auto_broadcast {said[:40]!r}; expected none, numpy or pdpd"
-        )
+    said = layer.data.get("auto_broadcast", "numpy").lower()
+    mode = "none" if said == "explicit" else said
     axis = layer.data.get(_AXIS, "0") if mode == "pdpd" else "-1"
     if not _AXIS_TEXT.fullmatch(axis) or len(axis) > _MOST_DIGITS:
         raise ModelError(f"Select {place} has the axis {axis[:40]!r}; expected an int")

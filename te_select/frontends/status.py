@@ -67,13 +67,18 @@ def model_node(
     Raises
     ------
     ModelError
-        If the operands contradict each other, and the node surely runs.
+        If the system has no such mode, or the operands contradict each other and the node surely
+        runs.
     """
+    try:
+        rule = site.system.rule(site.mode)
+    except BroadcastError as error:
+        raise ModelError(f"{site.op} at {site.place}: {error}") from error
     shapes: Sequence[Dims | None] = [tensor.shape for tensor in operands]
     known: Sequence[Dims] = [shape for shape in shapes if shape is not None]
     met: _Met = []
     if len(known) == len(shapes):
-        shapes = known = _one_shape(known) if site.mode == "none" else known
+        shapes = known = _one_shape(known) if rule == "none" else known
         met = _aligned(known, site.axis)
     dtype = _dtype(site, operands)
     status, reason = next(_obstacles(site, operands, dtype, shapes, met), ("compiled", ""))
@@ -81,9 +86,23 @@ def model_node(
     out = _out_shape(known, met, site.axis) if len(known) == len(shapes) else None
     names = dict.fromkeys(dim for shape in known for dim in shape if isinstance(dim, str))
     dims = {name: (texts or {}).get(name, name) for name in names}
-    where = (site.name, site.place, site.op)
-    maker = site.cond_producer
-    node = ModelNode(*where, status, None, reason, maker, cond, then, else_, out, dtype, dims)
+    node = ModelNode(
+        site.name,
+        site.place,
+        site.op,
+        status,
+        None,
+        reason,
+        site.cond_producer,
+        cond,
+        then,
+        else_,
+        out,
+        dtype,
+        dims,
+        auto_broadcast=rule,
+        axis=site.axis,
+    )
     return _compiled(node, site) if status == "compiled" else node
 
 

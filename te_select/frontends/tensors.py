@@ -27,6 +27,11 @@ class Tensor:
     constant: bool = False
 
 
+def format_dims(dims: Sequence[Dim]) -> str:
+    """Write a shape as ``[2,batch,?]``."""
+    return f"[{','.join('?' if dim is None else str(dim) for dim in dims)}]"
+
+
 def agree(shape: Sequence[object], other: Sequence[object]) -> bool:
     """Whether two shapes may be those of one tensor: equal ranks, and no two ints that differ."""
     return len(shape) == len(other) and all(

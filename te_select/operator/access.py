@@ -4,6 +4,7 @@ A loop is a broadcast axis of the operands that do not move along it. Neighbouri
 the same movers are fused. Nearly every workload ends as one to three loops.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Mapping
@@ -162,6 +163,7 @@ class AccessPattern:
         return " x ".join(loops) or "a single element"
 
 
+@functools.lru_cache(maxsize=1024)
 def access_pattern(workload: Workload) -> AccessPattern:
     """Describe how a workload moves through memory.
 

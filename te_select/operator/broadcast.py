@@ -183,7 +183,7 @@ def shown(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """A text of somebody else's on one line, without what a terminal would obey."""
+    """Escape the control characters of an untrusted text."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 

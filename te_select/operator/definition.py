@@ -59,9 +59,10 @@ def definition(workload: Workload) -> tirx.PrimFunc:
     # Step 1: then and else broadcast to each other.
     branches = extents((*steps.branches_shape, *trailing))
     rank = len(steps.branches_shape)
+    lead = len(workload.out_shape) - rank  # the two shapes are aligned right
 
     def broadcast_to_branches(name: str, tensor: te.Tensor, axes: Axes) -> te.Tensor:
-        at = _within(axes, workload, rank)
+        at = tuple(None if axis is None else axis - lead for axis in axes)
         return te.compute(branches, lambda *i: tensor[_index(i, at, rank)], name=name)
 
     then_b = broadcast_to_branches("then_b", then, steps.then_axes)
@@ -69,8 +70,7 @@ def definition(workload: Workload) -> tirx.PrimFunc:
 
     # Step 2: cond decides.
     to_branches = tuple(
-        None if dim == 1 else axis + len(workload.out_shape) - rank
-        for axis, dim in enumerate(steps.branches_shape)
+        None if dim == 1 else axis + lead for axis, dim in enumerate(steps.branches_shape)
     )
     out_rank = len(workload.out_shape)
 
@@ -81,12 +81,6 @@ def definition(workload: Workload) -> tirx.PrimFunc:
 
     out = te.compute(extents((*workload.out_shape, *trailing)), select, name="out")
     return align_to_elements(te.create_prim_func([cond, then, else_, out]))
-
-
-def _within(axes: Axes, workload: Workload, rank: int) -> Axes:
-    """Count output axes from the first axis of the branches; the two shapes are aligned right."""
-    lead = len(workload.out_shape) - rank
-    return tuple(None if axis is None else axis - lead for axis in axes)
 
 
 def _index(i: tuple[ir.Var, ...], axes: Axes, rank: int) -> tuple[ir.Expr, ...]:

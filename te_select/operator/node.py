@@ -54,6 +54,8 @@ class ModelNode:
     dims
         What each name in the shapes stands for: the file's own text for it, or the input and the
         axis.
+    auto_broadcast, axis
+        The rule, as a `te_select.Workload` has it.
     model
         The file that it was read from. Nodes of two files may be equal.
     """
@@ -71,4 +73,6 @@ class ModelNode:
     out_shape: Shape | None = None
     dtype: str | None = None
     dims: Mapping[str, str] = field(default_factory=dict, hash=False)
+    auto_broadcast: str = "multidirectional"
+    axis: int = -1
     model: ModelFile | None = field(default=None, compare=False, repr=False)

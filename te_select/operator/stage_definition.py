@@ -37,7 +37,7 @@ def definition(stage: Stage) -> tirx.PrimFunc:
         if stage.source == BITS:
             return _booleans(source[i].asobject(), source[i + 1].asobject(), flags)
         if stage.target == "bool":
-            places = [(i, *at) for at in _each(parts_in)]
+            places = [(i, *at) for at in itertools.product(*map(range, parts_in))]
             found = [_truth(source[place].asobject(), stage.source) for place in places]
             return functools.reduce(tirx.bitwise_or, found)
         index = (i, *part) if parts_in else (i,)
@@ -74,11 +74,6 @@ def _as_bytes(word: Any) -> Any:
 def _parts(name: str) -> tuple[int, ...]:
     """The trailing axis of a type."""
     return (2,) if name.startswith("complex") else ()
-
-
-def _each(parts: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The indices of the parts of an element."""
-    return list(itertools.product(*map(range, parts)))
 
 
 def _carrier(name: str) -> str:

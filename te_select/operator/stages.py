@@ -19,8 +19,6 @@ NUMBERS = (
 BITS = "bits"  # booleans of Arrow, eight in a byte, the lowest bit first
 SOURCES = (*NUMBERS, BITS)
 AS_IS = -1  # the C half's number of what is not converted
-# Those whose conversion may raise the flag of an invalid operation, of which NumPy warns.
-SIGNALLING = ("float32", "complex64")
 # A flag of stages from float16.
 QUIET = 8  # a signalling NaN of float16 becomes a quiet one, as the running NumPy has it
 

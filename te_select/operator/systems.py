@@ -144,10 +144,7 @@ _ONEDNN_TYPES = ("float32", "float16", "bfloat16")
 OPS: Mapping[str, System] = MappingProxyType(
     {
         "onnx": onnx_where(_ONNX_BFLOAT16_OPSET),
-        # OpenVINO operation set, Select-1, and "Broadcast Rules". The document of Select-1 says
-        # that cond is broadcast one-way under "numpy". OpenVINO's code differs: shape inference and
-        # every reference and CPU kernel merge all three shapes both ways, its tests widen the
-        # output by cond, and its ONNX front end relies on that. The table follows the code.
+        # `Workload.openvino_select` says why its "numpy" is multidirectional.
         "openvino": System(
             title="OpenVINO Select-1",
             modes={"none": "none", "numpy": "multidirectional", "pdpd": "pdpd"},

@@ -33,7 +33,7 @@ ODD = [parameter(0, "FP32", "?"), layer(1, "Abs", [("FP32", [-1])], [("FP32", [-
         *((GOOD.replace('shape="4"', f'shape="{each}"'), "expected a size")
           for each in ("4;5", f"{4:020}")),
         (select("4", "5", ""), "do not broadcast"),
-        (select("4", "4", "", auto_broadcast="both"), "expected none, numpy or pdpd"),
+        (select("4", "4", "", auto_broadcast="both"), "expected one of none, numpy, pdpd"),
         *((select("4", "4", "4", auto_broadcast="pdpd", **{AXIS: each}), "expected an int")
           for each in ("one", f"{0:020}")),
         (select("4", "4", "").replace("BOOL", "FP32").replace("boolean", "f32"), "expected bool"),

@@ -39,6 +39,7 @@ _IR_WITH_CONSTANTS = 4  # before it, every initializer was listed as an input to
 _IR = 8  # of the copy
 _MOST_BYTES = 1 << 12  # of a tensor whose elements may be sizes, axes or the like
 MOST_STEPS = 30_000  # nodes, constants and 4 KiB of attributes of the copy; or twice the file's
+_BYTES_A_STEP = 4096
 _MOST_FILE_STEPS = 100_000
 _DEEPEST = 30  # bodies and calls in each other; protobuf reads 100 messages in each other
 _INVENTED = re.compile(r"unk__\d+")  # by ONNX's inference, which may have written the file
@@ -179,9 +180,11 @@ class Flat:
             inputs = [scope.look_up(name, place) for name in node.input]
             if node.op_type == "Where" and is_default(node.domain):
                 self._calls.setdefault(place, []).append(inputs)
-                self.surely_run |= set() if scope.conditional else {place}
+                if not scope.conditional:
+                    self.surely_run.add(place)
             self._steps -= 1
-            self._gave_up |= self._steps < 0 or scope.depth > _DEEPEST
+            if self._steps < 0 or scope.depth > _DEEPEST:
+                self._gave_up = True
             function = self._functions.get((node.domain, node.op_type, node.overload))
             if self._gave_up or function is None:
                 self._copy(index, node, inputs, scope)
@@ -201,14 +204,16 @@ class Flat:
         if schema is not None and node.op_type not in _WRONG:
             copy = scope.graph.node.add(op_type=node.op_type, input=inputs)
             copy.attribute.extend(each for each in node.attribute if not each.HasField("g"))
-            self._steps -= copy.ByteSize() >> 12
-            constant &= node.op_type not in _RANDOM
+            self._steps -= copy.ByteSize() // _BYTES_A_STEP
+            if node.op_type in _RANDOM:
+                constant = False
         for name, body in [] if self._gave_up else bodies(node):
             path = f"{scope.path}/{index}:{node.op_type}.{name}"
             held = copy.attribute.add(name=text(name), type=AttributeProto.GRAPH)
             self._body(body, path, scope, held.g)
             results = self.constant.issuperset(out.name for out in held.g.output)
-            constant &= results and node.op_type == "If"
+            if not results or node.op_type != "If":
+                constant = False
         copy.output.extend(self._define(name, scope) for name in node.output)
         if constant and copy.op_type:
             self.constant.update(copy.output)
