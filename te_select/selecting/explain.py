@@ -71,12 +71,14 @@ def explain(cond: Any, x: Any, y: Any, out: Any = None) -> Explanation:
         If the call would refuse out.
     """
     plan = Plan(*extension.plan(cond, x, y, out))
-    is_decided_later = plan.left in ("none", "kind of operand")
-    if plan.left == "out" or not (is_decided_later or out is None):
+    is_decided_later = plan.left in (extension.TAKEN, extension.OPERAND_KIND)
+    if plan.left == extension.OUT or not (is_decided_later or out is None):
         return _with(_checked(out, cond, x, y), "then copied to out")
-    if plan.left == "kind of operand":
+    if plan.left == extension.OPERAND_KIND:
         return _of_objects(cond, x, y, out)
-    return _served(plan) if plan.left == "none" else Explanation(left=library.reason(plan.left))
+    if plan.left == extension.TAKEN:
+        return _served(plan)
+    return Explanation(left=library.reason(plan.left))
 
 
 def _served(plan: Plan) -> Explanation:
@@ -117,11 +119,11 @@ def _of_objects(*given: Any) -> Explanation:
     if out is not None:
         numpy_rules.check_array(out)
     if any(map(tensor_libraries.has_own_rule, inputs)):
-        return Explanation(left="kind of operand")
+        return Explanation(left=extension.OPERAND_KIND)
     mask = bits.find(inputs[0])
     if mask is not None:
         plan = Plan(*extension.plan(*mask, *inputs[1:], out))
-        if plan.left == "none":
+        if plan.left == extension.TAKEN:
             return _served(plan)
         inputs[0] = bits.unpacked(*mask)
     cond, x, y = numpy_rules.as_sides(*inputs)

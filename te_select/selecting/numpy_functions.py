@@ -15,11 +15,10 @@ from numpy import select as numpy_select
 
 from te_select.errors import caught
 from te_select.operator.broadcast import joined
-from te_select.operator.stages import NUMBERS, SIGNALLING
 from te_select.runtime.call.extension import extension
 from te_select.selecting.bits import without_bits
 from te_select.selecting.call import where
-from te_select.selecting.numpy_rules import Array, Plan, as_sides, check_array, takes
+from te_select.selecting.numpy_rules import Array, Plan, as_sides, check_array, may_select_into
 from te_select.selecting.tensor_libraries import check_out, has_own_rule
 
 BLOCK = 1 << 18  # bytes of the result for each thread; half and twice as many are as fast
@@ -111,18 +110,13 @@ def _by_kernels(
             *choices, default = (_converted(each, dtype, 1) for each in (*choices, default))
             result = _result([*conds, *choices], default, dtype, shape, out)
             plan = Plan(*extension.plan(conds[-1], result, result, result))
-            if plan.left != "none":
+            if plan.left != extension.TAKEN:
                 return None
             pairs = [*zip(conds, choices, strict=True)][::-1]
             _in_blocks(pairs, default, result, BLOCK // dtype.itemsize * plan.threads)
     except caught(FloatingPointError):
         return None
     return result
-
-
-def _is_kept(own: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
-    """Whether kernels convert a type as NumPy does, which warns of a signalling NaN."""
-    return own == dtype or (own.name in NUMBERS and own.name not in SIGNALLING)
 
 
 def _converted(choice: Array, dtype: np.dtype[Any], most: int) -> Array:
@@ -136,8 +130,9 @@ def _result(
     """Out, or a new array if out does not fit, is read later or a conversion may yet fail."""
     inputs = read if default is out else [*read, default]
     fits = out is not None and (out.dtype, out.shape) == (dtype, shape)
-    is_quiet = all(_is_kept(each.dtype, dtype) for each in inputs)
-    if fits and is_quiet and takes(out, inputs):
+    types = {each.dtype for each in inputs} - {_BOOL}
+    is_quiet = all(extension.are_kept(own, dtype) for own in types)
+    if fits and is_quiet and may_select_into(out, inputs):
         return out
     return extension.empty(shape, dtype)
 
@@ -178,10 +173,11 @@ def _parts(shape: tuple[int, ...], most: int) -> Iterator[tuple[Any, ...]]:
 def _in_place(pairs: Any, held: Array, out: Array) -> None:
     """Select from the first pair, and replace what is there by the others."""
     dtype = out.dtype
-    if not _is_kept(held.dtype, dtype) or np.result_type(pairs[0][1], held) != dtype:
+    if not extension.are_kept(held.dtype, dtype) or np.result_type(pairs[0][1], held) != dtype:
         held = _converted(held, dtype, out.size)
     for cond, given in pairs:
-        choice = given if _is_kept(given.dtype, dtype) else _converted(given, dtype, out.size)
+        is_kept = extension.are_kept(given.dtype, dtype)
+        choice = given if is_kept else _converted(given, dtype, out.size)
         where(cond, choice, held, out=out)
         held = out
 

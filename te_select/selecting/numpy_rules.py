@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Plan(NamedTuple):
-    """What the C half would do; the fields are those of ``plan`` of ``extension.c``."""
+    """What the C half would do, and its verdict; the fields are those of `te_select_plan` in C."""
 
     left: str
     kernel: int
@@ -36,7 +36,7 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
     Parameters
     ----------
     reason
-        Why it was left, in a word or two.
+        The verdict of the C half, a constant of the extension.
     args, options
         The arguments of `te_select.where`.
 
@@ -61,17 +61,19 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
         raise TypeError(f"where() got an unexpected keyword argument {name!r}; expected out")
     if (of := tensor_libraries.find((*args, out))) is not None:
         return of(*args, out=out)
-    if reason == "conversion":  # the C half makes arrays, so that warnings name the user's line
+    if (
+        reason == extension.CONVERSION
+    ):  # the C half makes arrays, so that warnings name the user's line
         mask = bits.find(args[0])
         if mask is None:
             return NotImplemented
         tensor_libraries.by_type[type(args[0])] = by_bits
         found = by_bits(*args, out=out)
         return _where(bits.unpacked(*mask), *args[1:], out=out) if found is None else found
-    if len(args) != 3 or reason == "arguments":  # noqa: PLR2004 - cond, x, y
+    if len(args) != 3 or reason == extension.ARGUMENTS:  # noqa: PLR2004 - cond, x, y
         if out is not None:
             raise TypeError("where() takes out only with cond, x and y")
-        return _leave("arguments")
+        return _leave(extension.ARGUMENTS)
     return _leave(reason) if out is None else _into(out, *args)
 
 
@@ -117,8 +119,8 @@ def as_sides(*sides: Any) -> list[Any]:
     return [side if type(side) in NUMBERS else np.asarray(side) for side in sides]
 
 
-def takes(out: Array, inputs: Sequence[Array]) -> bool:
+def may_select_into(out: Array, inputs: Sequence[Array]) -> bool:
     """Whether operands may be selected in out, block by block, without a copy of the result."""
     shares = any(np.may_share_memory(out, each) for each in inputs)
     # Or it overlaps itself.
-    return not shares and Plan(*extension.plan(True, out, out, out)).left == "none"
+    return not shares and Plan(*extension.plan(True, out, out, out)).left == extension.TAKEN

@@ -27,11 +27,9 @@ _in_inference_mode = torch.is_inference_mode_enabled
 _mark_written = STATE.mark_written
 _empty, _empty_like = torch.empty, torch.empty_like  # the latter takes half the time
 
-# The numbers that yield to an element type: beside such a tensor they become of its type.
-_YIELDING = {True: (bool, int, float), False: (bool, int)}
 _NO_ENTRY = (None, ())
 
-# The functions that have served a call, with the numbers that yield, by element type.
+# The functions that have served a call, with the weak scalars (NEP 50), by element type.
 _entries: dict[Any, Any] = {}
 
 
@@ -154,9 +152,19 @@ def after_all_checks(cond: Any, x: Any, y: Any, out: Any) -> Any:
         return None
     found = _called(entry, cond, _bare(then), _bare(else_), out, dtype)
     if found is not None and not dtype.is_complex:  # a complex tensor may be a conjugated view
-        yields = _YIELDING[dtype.is_floating_point] if dtype is not torch.bool else (bool,)
-        _entries[dtype] = entry, yields
+        weak = tuple(kind for kind in _NUMBERS if type_beside(kind(), dtype) is dtype)
+        _entries[dtype] = entry, weak
     return found
+
+
+def type_beside(number: complex, dtype: torch.dtype) -> torch.dtype:
+    """As ``torch.result_type`` of a number and a tensor, but torch.compile can trace it."""
+    if isinstance(number, bool) or dtype.is_complex:
+        return dtype
+    if isinstance(number, int):
+        return torch.int64 if dtype is torch.bool else dtype
+    real = dtype if dtype.is_floating_point else torch.get_default_dtype()
+    return real if isinstance(number, float) else real.to_complex()
 
 
 def _side(side: Any, dtype: torch.dtype) -> torch.Tensor | None:

@@ -20,6 +20,7 @@ from te_select.selecting.torch_kernels import (
     common_call,
     is_recorded,
     is_watched,
+    type_beside,
 )
 
 # Elements from which on the operator, whose gradients are Python's, is faster than torch.where.
@@ -186,16 +187,6 @@ def _tensor(side: Any, other: Any) -> torch.Tensor:
     if isinstance(side, torch.Tensor):
         return side
     return torch.full((), side, dtype=type_beside(side, other.dtype), device=other.device)
-
-
-def type_beside(number: complex, dtype: torch.dtype) -> torch.dtype:
-    """As ``torch.result_type`` of a number and a tensor, but torch.compile can trace it."""
-    if isinstance(number, bool) or dtype.is_complex:
-        return dtype
-    if isinstance(number, int):
-        return torch.int64 if dtype is torch.bool else dtype
-    real = dtype if dtype.is_floating_point else torch.get_default_dtype()
-    return real if isinstance(number, float) else real.to_complex()
 
 
 # ---- what it computes ----------------------------------------------------------------------------

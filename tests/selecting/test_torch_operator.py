@@ -11,7 +11,7 @@ import te_select
 torch = pytest.importorskip("torch")
 
 from te_select.selecting import tensor_libraries, torch_operator  # noqa: E402
-from te_select.selecting.torch_operator import type_beside  # noqa: E402
+from te_select.selecting.torch_kernels import type_beside  # noqa: E402
 from te_select.torch import where  # noqa: E402
 from tests.support.operands import bits_of  # noqa: E402
 

@@ -160,7 +160,7 @@ def fetch_missing_kernel(number: int) -> bool:
 
 def reason(found: str) -> str:
     """Why a call was left, for users: a kernel may be missing because none may be built."""
-    return "building is forbidden" if found == "no kernel" and _forbidden else found
+    return "building is forbidden" if found == extension.NO_KERNEL and _forbidden else found
 
 
 def entry(part: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.cpu import stage_code
 from te_select.backends.targets import resolve
-from te_select.operator.stages import BITS, QUIET, SIGNALLING, stages
+from te_select.operator.stages import BITS, QUIET, stages
 from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu.isa import ISAS
 from tests.support import foreign
@@ -117,7 +117,7 @@ def test_every_element_becomes_what_numpy_makes_of_it(target, tmp_path):
         each = (0, QUIET) if is_half else range(8) if stage.source == BITS else (0,)
         for flags in each:
             made = expected(stage, every, flags)
-            if target.startswith("riscv64") and stage.source in SIGNALLING:
+            if target.startswith("riscv64") and stage.source in ("float32", "complex64"):
                 parts = made.view(made.real.dtype)
                 if parts.itemsize == 8:  # its conversions forget what is in a NaN
                     parts[np.isnan(parts)] = np.nan

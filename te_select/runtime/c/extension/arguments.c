@@ -11,17 +11,17 @@ enum { FIRST_OF_USERS = 256, FIRST_OF_NEW_TYPES = 2048, LARGEST_ELEMENT = 16 };
 enum { EXACT_IN_HALF = 2048 };
 static const double HALF_MAX = 65504.0, HALF_MIN = 0x1p-14; /* of normal numbers */
 
-const char* const te_select_reasons[TE_SELECT_REASONS] = {
-    [TE_SELECT_TAKEN] = "none",
-    [TE_SELECT_FALLBACK_ARGUMENTS] = "arguments",
-    [TE_SELECT_FALLBACK_CONVERSION] = "conversion",
-    [TE_SELECT_FALLBACK_OPERAND_KIND] = "kind of operand",
-    [TE_SELECT_FALLBACK_ELEMENT_TYPE] = "element type",
-    [TE_SELECT_FALLBACK_PROMOTION] = "promotion",
-    [TE_SELECT_FALLBACK_NUMBER] = "number",
-    [TE_SELECT_FALLBACK_SHAPE] = "shape",
-    [TE_SELECT_FALLBACK_OUT] = "out",
-    [TE_SELECT_FALLBACK_NO_KERNEL] = "no kernel",
+const te_select_verdict_in_python te_select_verdicts[TE_SELECT_VERDICTS] = {
+    [TE_SELECT_TAKEN] = {"TAKEN", "none"},
+    [TE_SELECT_FALLBACK_ARGUMENTS] = {"ARGUMENTS", "arguments"},
+    [TE_SELECT_FALLBACK_CONVERSION] = {"CONVERSION", "conversion"},
+    [TE_SELECT_FALLBACK_OPERAND_KIND] = {"OPERAND_KIND", "kind of operand"},
+    [TE_SELECT_FALLBACK_ELEMENT_TYPE] = {"ELEMENT_TYPE", "element type"},
+    [TE_SELECT_FALLBACK_PROMOTION] = {"PROMOTION", "promotion"},
+    [TE_SELECT_FALLBACK_NUMBER] = {"NUMBER", "number"},
+    [TE_SELECT_FALLBACK_SHAPE] = {"SHAPE", "shape"},
+    [TE_SELECT_FALLBACK_OUT] = {"OUT", "out"},
+    [TE_SELECT_FALLBACK_NO_KERNEL] = {"NO_KERNEL", "no kernel"},
 };
 
 /* Whether elements can be moved as bits, and nothing about the type is lost by it. */

@@ -28,7 +28,8 @@ typedef struct {
   int32_t is_staged; /* whether one of the sources is converted */
 } te_select_operands;
 
-/* Why a call is left to numpy.where; an index of `reasons`, or a failure. */
+/* What becomes of a call, above all why it is left to numpy.where: an index of `te_select_verdicts`, or
+ * a failure. */
 typedef enum {
   TE_SELECT_TAKEN,
   TE_SELECT_RAISED = -1, /* an exception is set */
@@ -41,10 +42,13 @@ typedef enum {
   TE_SELECT_FALLBACK_SHAPE,
   TE_SELECT_FALLBACK_OUT,
   TE_SELECT_FALLBACK_NO_KERNEL,
-  TE_SELECT_REASONS
+  TE_SELECT_VERDICTS
 } te_select_verdict;
 
-extern const char* const te_select_reasons[TE_SELECT_REASONS];
+/* The verdicts in Python: the name of a constant of the module, and the reason for users. */
+typedef struct { const char *name, *reason; } te_select_verdict_in_python;
+
+extern const te_select_verdict_in_python te_select_verdicts[TE_SELECT_VERDICTS];
 
 /* Finds out what the arguments are; cond is `bits`, unless that is NULL. Whatever it returns,
  * `release` must follow. */

@@ -69,15 +69,24 @@ int te_select_count(int64_t outcome, int64_t elements) {
   return done ? 0 : -1;
 }
 
-static long long left[TE_SELECT_REASONS];
+static long long left[TE_SELECT_VERDICTS];
 
 void te_select_count_left(te_select_verdict reason) { add(&left[reason], 1); }
 
+int te_select_name_verdicts(PyObject* module) {
+  for (int i = 0; i < TE_SELECT_VERDICTS; ++i) {
+    const te_select_verdict_in_python* verdict = &te_select_verdicts[i];
+    if (PyModule_AddStringConstant(module, verdict->name, verdict->reason)) return -1;
+  }
+  return 0;
+}
+
 PyObject* te_select_counts(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
   PyObject* reasons = PyDict_New();
-  for (int i = TE_SELECT_TAKEN + 1; reasons && i < TE_SELECT_REASONS; ++i) {
+  for (int i = TE_SELECT_TAKEN + 1; reasons && i < TE_SELECT_VERDICTS; ++i) {
     PyObject* count = PyLong_FromLongLong(__atomic_load_n(&left[i], __ATOMIC_RELAXED));
-    if (!count || PyDict_SetItemString(reasons, te_select_reasons[i], count)) Py_CLEAR(reasons);
+    if (!count || PyDict_SetItemString(reasons, te_select_verdicts[i].reason, count))
+      Py_CLEAR(reasons);
     Py_XDECREF(count);
   }
   if (!reasons) return NULL;

@@ -152,7 +152,7 @@ static PyObject* call_fallback(te_select_verdict reason, PyObject* const* args, 
   if (given > 7) {
     return PyErr_Format(PyExc_TypeError, "where() takes 1 or 3 positional arguments and out");
   }
-  all[0] = PyUnicode_FromString(te_select_reasons[reason]);
+  all[0] = PyUnicode_FromString(te_select_verdicts[reason].reason);
   if (!all[0]) return NULL;
   memcpy(all + 1, args, given * sizeof(*args));
   PyObject* result = PyObject_Vectorcall(numpy_fallback, all, (size_t)count + 1, names);
@@ -283,19 +283,20 @@ static PyObject* cpu_features(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unu
 static PyMethodDef methods[] = {
     {"cpu_features", cpu_features, METH_NOARGS,
      "The features of the CPU, as /proc/cpuinfo spells them, in one text."},
-    {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL,
-     "Make the callable, of functions for what it leaves to Python."},
+    {"make", TE_SELECT_FAST(make), "Make the callable, of functions for what it leaves to Python."},
     {"install", install, METH_O,
      "Take a library of kernels, by its address; the first is given those of all others."},
     {"counts", te_select_counts, METH_NOARGS, "Calls and elements that kernels have served."},
-    {"plan", (PyCFunction)(void (*)(void))te_select_plan, METH_FASTCALL,
+    {"plan", TE_SELECT_FAST(te_select_plan),
      "Why a call of cond, x, y and out is left, its kernel, threads, stores past the cache, "
      "tiles, the kinds that are converted, in blocks of so many elements; OpenMP's team."},
-    {"select", (PyCFunction)(void (*)(void))te_select_or_leave, METH_FASTCALL,
+    {"select", TE_SELECT_FAST(te_select_or_leave),
      "Select by cond, x, y and out; NotImplemented if kernels do not."},
-    {"in_place", (PyCFunction)(void (*)(void))te_select_make_in_place, METH_FASTCALL,
+    {"in_place", TE_SELECT_FAST(te_select_make_in_place),
      "Make copyto or putmask, of a function for other masks, NumPy's, and whether it is putmask."},
-    {"chain", (PyCFunction)(void (*)(void))te_select_chain, METH_FASTCALL,
+    {"are_kept", te_select_are_kept, METH_VARARGS,
+     "Whether kernels convert elements of a type to another as NumPy does."},
+    {"chain", TE_SELECT_FAST(te_select_chain),
      "Select by pairs of cond and choice, a default and out, all contiguous; false if not done."},
     {"sample_by", te_select_sample_by, METH_O, "Let a function time one of some 64 calls."},
     {"last", te_select_last, METH_NOARGS,
@@ -304,12 +305,12 @@ static PyMethodDef methods[] = {
      "Make the call of a kernel with NumPy arrays, by the address of its function."},
     {"take_tensors", te_select_take_tensors, METH_O,
      "Let the calls of kernels take tensors of tvm-ffi, whose type is given."},
-    {"tensor_entry", (PyCFunction)(void (*)(void))te_select_make_tensor_entry, METH_FASTCALL,
+    {"tensor_entry", TE_SELECT_FAST(te_select_make_tensor_entry),
      "Make the call of te_select_where with tensors of a type, by its address."},
-    {"keep_memory", (PyCFunction)(void (*)(void))te_select_keep_memory, METH_FASTCALL,
+    {"keep_memory", te_select_keep_memory, METH_VARARGS,
      "Set the most bytes that are kept for results, and whether to ask for huge pages."},
     {"bytes_kept", te_select_bytes_kept, METH_NOARGS, "The bytes that are kept for results now."},
-    {"empty", (PyCFunction)(void (*)(void))te_select_empty, METH_FASTCALL,
+    {"empty", TE_SELECT_FAST(te_select_empty),
      "Make an array of a shape and a type; large ones take memory that was kept."},
     {NULL, NULL, 0, NULL},
 };
@@ -321,7 +322,7 @@ static int fill_module(PyObject* made) {
     return -1;
   }
   import_array1(-1);
-  if (te_select_remember_numpys_rules()) return -1;
+  if (te_select_remember_numpys_rules() || te_select_name_verdicts(made)) return -1;
   PyObject* numpy = PyImport_ImportModule("numpy");
   if (!numpy) return -1;
   Py_XSETREF(numpy_where, PyObject_GetAttrString(numpy, "where"));

@@ -44,6 +44,9 @@ void te_select_count_left(te_select_verdict reason);
  * as bytes. */
 PyObject* te_select_counts(PyObject* self, PyObject* unused);
 
+/* Makes the verdicts constants of the module; 0, or -1 for an error of Python. */
+int te_select_name_verdicts(PyObject* module);
+
 /* ---- chain.c: chains of Selects on contiguous arrays */
 
 /* The library of kernels; NULL before the first one is loaded. */
@@ -62,7 +65,7 @@ PyArrayObject* te_select_new_array(PyArray_Descr* type, int ndim, const npy_intp
 
 /* Functions of Python: the most bytes that are kept, 0 for none, and whether large blocks ask for huge
  * pages; the bytes that are kept now; an array of a shape and a type. */
-PyObject* te_select_keep_memory(PyObject* module, PyObject* const* args, Py_ssize_t count);
+PyObject* te_select_keep_memory(PyObject* module, PyObject* args);
 PyObject* te_select_bytes_kept(PyObject* module, PyObject* unused);
 PyObject* te_select_empty(PyObject* module, PyObject* const* args, Py_ssize_t count);
 
@@ -77,6 +80,9 @@ void te_select_keep_order(te_select_where_call* call, int64_t inputs[3][TE_SELEC
 /* A method of the module: makes one of them, of a function of Python, NumPy's, and whether it is
  * putmask. */
 PyObject* te_select_make_in_place(PyObject* module, PyObject* const* args, Py_ssize_t count);
+
+/* A method of the module: whether kernels convert elements of a type to another as NumPy does. */
+PyObject* te_select_are_kept(PyObject* module, PyObject* args);
 
 /* ---- extension.c and for_python.c: calls of operands that are taken */
 

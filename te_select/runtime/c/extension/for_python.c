@@ -48,7 +48,7 @@ PyObject* te_select_plan(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ss
   Py_XDECREF(result);
   if (found == TE_SELECT_RAISED) return NULL;
   const int32_t* kinds = taken.sources.kinds;
-  return Py_BuildValue("siiii(iii)ii", te_select_reasons[found], made.kernel, made.threads,
+  return Py_BuildValue("siiii(iii)ii", te_select_verdicts[found].reason, made.kernel, made.threads,
                        made.past_cache, made.by_tiles, kinds[TE_SELECT_COND], kinds[TE_SELECT_THEN],
                        kinds[TE_SELECT_ELSE], made.block, made.by_team);
 }

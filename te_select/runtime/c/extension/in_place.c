@@ -38,8 +38,22 @@ static int find_arguments(const te_select_in_place* function, PyObject* const* a
 
 /* ---- what kernels do ---------------------------------------------------------------------------- */
 
-/* Whether kernels convert a value to a type as NumPy does, which makes a float of an int before it makes
- * a shorter one of that, and warns of a signalling NaN. */
+/* Whether kernels convert elements to a type as NumPy does, which warns of a signalling NaN. */
+static int are_kept(const PyArray_Descr* own, const PyArray_Descr* type) {
+  if (own == type || PyArray_EquivTypes((PyArray_Descr*)own, (PyArray_Descr*)type)) return 1;
+  return te_select_kind_of(own) != TE_SELECT_AS_IS && own->type_num != NPY_FLOAT &&
+         own->type_num != NPY_CFLOAT && te_select_kind_of(type) != TE_SELECT_AS_IS &&
+         PyArray_CanCastSafely(own->type_num, type->type_num);
+}
+
+PyObject* te_select_are_kept(PyObject* Py_UNUSED(module), PyObject* args) {
+  PyArray_Descr *own, *type;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyArrayDescr_Type, &own, &PyArrayDescr_Type, &type))
+    return NULL;
+  return PyBool_FromLong(are_kept(own, type));
+}
+
+/* The same of a value, of which NumPy makes a float before it makes a shorter one of that. */
 static int is_kept(PyObject* value, const PyArray_Descr* type) {
   static const long long exact = INT64_C(1) << 53;
   if (PyLong_CheckExact(value)) {
@@ -56,10 +70,7 @@ static int is_kept(PyObject* value, const PyArray_Descr* type) {
     own = PyArray_DescrFromScalar(value);
   }
   if (!own) return 0;
-  int kept = own == type || PyArray_EquivTypes(own, (PyArray_Descr*)type) ||
-             (te_select_kind_of(own) != TE_SELECT_AS_IS && own->type_num != NPY_FLOAT &&
-              own->type_num != NPY_CFLOAT && te_select_kind_of(type) != TE_SELECT_AS_IS &&
-              PyArray_CanCastSafely(own->type_num, type->type_num));
+  int kept = are_kept(own, type);
   Py_DECREF(own);
   return kept;
 }

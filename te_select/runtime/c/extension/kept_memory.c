@@ -231,20 +231,18 @@ PyArrayObject* te_select_new_array(PyArray_Descr* type, int ndim, const npy_intp
   return (PyArrayObject*)made;
 }
 
-PyObject* te_select_keep_memory(PyObject* Py_UNUSED(module), PyObject* const* args,
-                                Py_ssize_t number) {
-  if (number != 2) return PyErr_Format(PyExc_TypeError, "expected the most bytes, and a boolean");
-  size_t most = PyLong_AsSize_t(args[0]);
-  if (PyErr_Occurred()) return NULL;
-  int huge = PyObject_IsTrue(args[1]);
-  if (huge < 0) return NULL;
+PyObject* te_select_keep_memory(PyObject* Py_UNUSED(module), PyObject* args) {
+  Py_ssize_t most;
+  int huge;
+  if (!PyArg_ParseTuple(args, "np", &most, &huge)) return NULL;
+  if (most < 0) return PyErr_Format(PyExc_OverflowError, "expected the most bytes, 0 or more");
   if (!handler_capsule) {
     handler_capsule = PyCapsule_New(&handler, "mem_handler", NULL);
     if (!handler_capsule) return NULL;
     pthread_atfork(before_fork, after_in_parent, after_in_child);
   }
   pthread_mutex_lock(&lock);
-  __atomic_store_n(&limit, most, __ATOMIC_RELAXED);
+  __atomic_store_n(&limit, (size_t)most, __ATOMIC_RELAXED);
   __atomic_store_n(&asks_for_huge_pages, huge, __ATOMIC_RELAXED);
   pthread_mutex_unlock(&lock);
   give_all_back();

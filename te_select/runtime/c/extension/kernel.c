@@ -96,7 +96,7 @@ static PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t c
              : call_with_arrays(function, args);
 }
 
-static PyMethodDef definition = {"entry", (PyCFunction)(void (*)(void))call_kernel, METH_FASTCALL,
+static PyMethodDef definition = {"entry", TE_SELECT_FAST(call_kernel),
                                  "Call a kernel; false if it did not take the arguments."};
 
 PyObject* te_select_make_entry(PyObject* Py_UNUSED(module), PyObject* address) {

@@ -11,3 +11,6 @@
 #define NO_IMPORT_ARRAY
 #endif
 #include <numpy/arrayobject.h>
+
+/* A function with a vector of arguments, for a table of methods. */
+#define TE_SELECT_FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL

@@ -53,8 +53,8 @@ static PyObject* call_with_tensors(PyObject* self, PyObject* const* args, Py_ssi
   return PyLong_FromLongLong(result.v_int64);
 }
 
-static PyMethodDef definition = {"tensor_entry", (PyCFunction)(void (*)(void))call_with_tensors,
-                                 METH_FASTCALL, "Select; negative if the tensors were refused."};
+static PyMethodDef definition = {"tensor_entry", TE_SELECT_FAST(call_with_tensors),
+                                 "Select; negative if the tensors were refused."};
 
 static void drop(PyObject* capsule) {
   tensor_entry* entry = PyCapsule_GetPointer(capsule, capsule_name);
