@@ -42,7 +42,8 @@ def read(form: Any, value: Any, name: str) -> Any:
         return form.from_json(value)
     found = {}
     for each in known:
-        if each.name in value or each.default is each.default_factory is MISSING:
+        has_default = each.default is not MISSING or each.default_factory is not MISSING
+        if each.name in value or not has_default:
             found[each.name] = read(each.type, value.get(each.name), each.name)
     return form(**found)
 
