@@ -90,7 +90,7 @@ def space(default: Any, pattern: AccessPattern, target: Any) -> Mapping[str, Seq
 
 
 def effect(config: Any, leads_to: Mapping[str, object]) -> tuple[object, ...]:
-    """What tells a config apart: for each knob what it leads to, by default its value.
+    """Key that deduplicates configs: for each knob what it leads to, by default its value.
 
     So configs that differ in a new knob, of which a schedule says nothing else, are never taken for
     one. A schedule of any kind makes its ``dedup_key`` by this.

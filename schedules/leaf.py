@@ -4,7 +4,7 @@ A span's name does not tell every knob. So pattern and knobs are annotations, to
 trace of a tuning record, so that reading a log makes no object of TVM.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
@@ -17,6 +17,20 @@ ANNOTATION = "te_select.span"
 PATTERN = "te_select.pattern"
 KNOB = "te_select.knob."  # followed by the name of the knob
 _Config = TypeVar("_Config")
+
+
+def letter(along: Sequence[bool]) -> str:
+    """How an operand moves along the loops of a leaf, as spans of every kind write it.
+
+    ``s``, one value: along none. ``f``, with every element: along all. ``i``, one row: along the
+    innermost, but not along all. ``o``, row-constant: along others only. The flags are those of the
+    loops, outermost first.
+    """
+    if not any(along):
+        return "s"
+    if all(along):
+        return "f"
+    return "i" if along[-1] else "o"
 
 
 def annotate(

@@ -49,14 +49,14 @@ def rows_end_to_end(given: Arguments) -> None:
         missing = let("missing", given.bytes_to_line())
         aligned = missing % span.width == 0
         head = let("head", T.Select(aligned, missing // span.width, T.int64(0)))
-        rows = _Rows(given, _windows(given), head)
+        rows = _Rows(given, _copies_on_stack(given), head)
         long = given.n * given.inner >= STREAMED_BYTES // span.width
         may = T.And(T.And(given.has_flag(STREAM), aligned), long)
         worth = may if span.streaming else tirx.const(False, "bool")
         branch(worth, lambda: rows.walk(past_cache=True), lambda: rows.walk(past_cache=False))
 
 
-def _windows(given: Arguments) -> dict[str, Array]:
+def _copies_on_stack(given: Arguments) -> dict[str, Array]:
     """Put copies of some operands on the stack, so that one load can begin anywhere in a row.
 
     An operand that moves only within the row: its last lanes, followed by its first ones. A side
@@ -80,10 +80,10 @@ def _windows(given: Arguments) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows, the windows of their operands, and the elements before the first whole line."""
+    """The rows, the copies of their operands, and the elements before the first whole line."""
 
     given: Arguments
-    windows: dict[str, Array]
+    copies: dict[str, Array]
     head: Expr
 
     def walk(self, past_cache: bool) -> None:
@@ -163,10 +163,10 @@ class _Rows:
         moves = here.moves
         for name in _SIDES:
             if moves[name] == "o":
-                self.windows[name].store(0, repeated(getattr(here, name).load(0, 1), lanes), lanes)
+                self.copies[name].store(0, repeated(getattr(here, name).load(0, 1), lanes), lanes)
         chosen = is_true(here.cond.load(0, 1), 1)
         then, else_ = (
-            moving[name] if moves[name] in "fi" else self.windows[name] for name in _SIDES
+            moving[name] if moves[name] in "fi" else self.copies[name] for name in _SIDES
         )
         steps = (T.int64(moves[name] in "fi") for name in _SIDES)
         return then.or_else(chosen, else_), let("step", T.Select(chosen, *steps))
@@ -188,7 +188,7 @@ class _Rows:
 
         def moving(name: str) -> Array:
             of_all = here.moves[name] == "f"
-            array: Array = getattr(here, name) if of_all else self.windows[name]
+            array: Array = getattr(here, name) if of_all else self.copies[name]
             return array.from_element(done if of_all else lanes - left)
 
         def joined(name: str) -> Expr:

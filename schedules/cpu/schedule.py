@@ -170,49 +170,27 @@ def dedup_key(
 
 def span_of(pattern: AccessPattern, config: Config) -> Span:
     """Choose the span for the leaf of a pattern."""
-    plain = Span(
-        width=pattern.width,
-        cond="f",
-        then="f",
-        else_="f",
-        inner=1,
-        vector_bytes=config.vector_bytes,
-        unroll=1,
-        streaming=False,
-        skipping=False,
-        forwards=config.backwards == 0,
-    )
     if not pattern.loops:
-        return plain
-    inner = pattern.loops[-1]
-    moves = (inner.cond, inner.then, inner.else_)
-    streaming = config.stream_from != 0
-    if not config.rows:
-        cond, then, else_ = ("f" if moving else "s" for moving in moves)
-        return replace(
-            plain,
-            cond=cond,
-            then=then,
-            else_=else_,
-            unroll=config.unroll,
-            streaming=streaming,
-            skipping=config.skip != 0 and skippable(pattern),
-        )
-    outer = pattern.loops[-2]
+        config = replace(config, unroll=1, stream_from=0)
+    leaf = pattern.loops[-2:] if config.rows else pattern.loops[-1:]
     cond, then, else_ = (
-        {(True, True): "f", (True, False): "o", (False, True): "i", (False, False): "s"}[pair]
-        for pair in zip((outer.cond, outer.then, outer.else_), moves, strict=True)
+        notes.letter([getattr(loop, operand) for loop in leaf] or [True])
+        for operand in ("cond", "then", "else_")
     )
-    end_to_end = inner.extent is not None and not share_vectors(pattern)
-    return replace(
-        plain,
+    inner = pattern.loops[-1].extent if config.rows else 1
+    end_to_end = config.rows and inner is not None and not share_vectors(pattern)
+    return Span(
+        width=pattern.width,
         cond=cond,
         then=then,
         else_=else_,
-        inner=0 if end_to_end else inner.extent or 0,
-        streaming=streaming,
+        inner=0 if end_to_end else inner or 0,
+        vector_bytes=config.vector_bytes,
+        unroll=1 if config.rows else config.unroll,
+        streaming=config.stream_from != 0,
+        skipping=not config.rows and config.skip != 0 and skippable(pattern),
         end_to_end=end_to_end,
-        forwards=plain.forwards and not end_to_end,
+        forwards=config.backwards == 0 and not end_to_end,
     )
 
 

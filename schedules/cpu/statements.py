@@ -1,4 +1,4 @@
-"""The TIR of a span, which takes the place of a loop: the file that writes it is chosen here."""
+"""Dispatch to the emitter of a span, whose TIR takes the place of a loop."""
 
 from collections.abc import Mapping
 

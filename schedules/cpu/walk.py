@@ -188,7 +188,9 @@ class Walk:
             loops = (partial(steps, first, step, each, back) for each in (skipping, body))
             branch(self.given.has_flag(SKIP), *loops)
             done = let("done", n - (n - first) % step)
-        return steps(done, span.lanes, self._store_group) if groups > 1 else done
+        if groups == 1:
+            return done
+        return steps(done, span.lanes, self._store_group)
 
     def _backwards(self) -> Expr | None:
         """Whether to go backwards, by the inputs that are read as fast as out is written."""

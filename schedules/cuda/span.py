@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from te_select.operator.access import STAYS, AccessPattern, Step
+from te_select.schedules.leaf import letter
 
 VECTOR_BYTES = 16  # bytes; the widest load and store that every arch has
 _SYMBOL = re.compile(r"te_select_span_w(\d+)_([fiops])([fiops])([fiops])(_cs)?(_sk)?")
@@ -27,9 +28,9 @@ _MOVES = {"f": "FLAT", "i": "INNER", "o": "OUTER", "p": "PAIR", "s": "FIXED"}
 class Span:
     """One span kernel.
 
-    How an operand moves is one letter: ``"f"`` along every loop, ``"i"`` along the innermost but
-    not all, ``"o"`` along loops but not the innermost, ``"s"`` along none. ``"p"`` is a broadcast
-    16-byte element: it moves along an innermost loop of two 8-byte halves only.
+    How an operand moves along all loops is one letter of `te_select.schedules.leaf.letter`, or
+    ``"p"``, a broadcast 16-byte element: it moves along an innermost loop of two 8-byte halves
+    only.
 
     Parameters
     ----------
@@ -75,15 +76,10 @@ class Span:
 def moves(pattern: AccessPattern, operand: str) -> str:
     """How ``operand`` (``"cond"``, ``"then"`` or ``"else_"``) moves, as the letter of a `Span`."""
     along = [bool(getattr(loop, operand)) for loop in pattern.loops]
-    if not any(along):
-        return "s"
-    two = pattern.loops[-1].extent == 2  # noqa: PLR2004 - the elements of a pair
-    pair = two and pattern.width == VECTOR_BYTES // 2
-    if pair and not any(along[:-1]):
+    halves = any(loop.extent == 2 for loop in pattern.loops[-1:])  # noqa: PLR2004 - of a pair
+    if halves and pattern.width == VECTOR_BYTES // 2 and along[-1] and not any(along[:-1]):
         return "p"
-    if all(along):
-        return "f"
-    return "i" if along[-1] else "o"
+    return letter(along)
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Recognizes the function that TVM makes of a where: exactly one Select, and nothing beside it."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,23 +55,27 @@ def legalized(func: tirx.PrimFunc) -> Legalized | None:
     loads = {} if block is None else loads_of(block)
     if block is None or not loads:
         return None
-    out = loads.pop("out")
+    *inputs, out = loads.values()
+    types = [load.source.ty for load in loads.values()]
     axes = [axis.var for axis in block.iter_vars]
     extents = [axis.dom.extent for axis in block.iter_vars]
-    written = out.source.same_as(func.params[-1]) and all(map(_is, out.indices, axes))
-    whole = all(map(sym.Analyzer().can_prove_equal, extents, out.source.ty.shape))
-    if not (written and whole and _is_filled(out, loads.values())) or not all(
-        _is_broadcast(load, axes, out) for load in loads.values()
-    ):
+    is_whole = (
+        out.source.same_as(func.params[-1])
+        and all(map(_is, out.indices, axes))
+        and all(map(sym.Analyzer().can_prove_equal, extents, types[-1].shape))
+    )
+    if not is_whole or not all(_is_broadcast(load, axes, out) for load in inputs):
         return None
-    if any(load.source.ty.strides for load in (out, *loads.values())):
+    sources = tuple(_param(func, load.source) for load in inputs)
+    of_cond, *elements = (str(each.dtype) for each in types)
+    if None in sources or of_cond != "bool" or len(set(elements)) > 1:
         return None
-    sources = tuple(_param(func, load.source) for load in loads.values())
-    types = [load.source.ty for load in loads.values()]
-    cond, *elements = (str(each.dtype) for each in (*types, out.source.ty))
-    if None in sources or cond != "bool" or len(set(elements)) > 1:
+    if any(each.strides for each in types):
         return None
-    workload = workload_of([each.shape for each in types], elements[0])
+    cond, then, else_, whole = _dims_of(each.shape for each in types)
+    workload = Workload(cond, then, else_, elements[0], "multidirectional")
+    if workload.out_shape != whole:  # out is larger than what the operands broadcast to
+        return None
     return Legalized(block, sources, workload)  # type: ignore[arg-type]  # no None is left
 
 
@@ -102,16 +106,23 @@ def holds_where(func: tirx.PrimFunc) -> bool:
     return any(name.startswith(_NAME) for name in names)
 
 
-def workload_of(shapes: Sequence[Iterable[ir.Expr]], dtype: str) -> Workload:
+def workload_of(shapes: Iterable[Iterable[ir.Expr]], dtype: str) -> Workload:
     """The workload of a where on shapes of TVM: cond, then, else.
-
-    Dims that are no numbers get the names d0, d1, ... in the order in which they come, the same for
-    those that are provably equal. So one kernel serves functions that only name them differently.
 
     Raises
     ------
     SelectError
         If there is no such workload.
+    """
+    cond, then, else_ = _dims_of(shapes)
+    return Workload(cond, then, else_, dtype, "multidirectional")
+
+
+def _dims_of(shapes: Iterable[Iterable[ir.Expr]]) -> list[tuple[Dim, ...]]:
+    """The dims of shapes of TVM.
+
+    Dims that are no numbers get the names d0, d1, ... in the order in which they come, the same for
+    those that are provably equal. So one kernel serves functions that only name them differently.
     """
     analyzer = sym.Analyzer()
     known: list[ir.Expr] = []
@@ -125,8 +136,7 @@ def workload_of(shapes: Sequence[Iterable[ir.Expr]], dtype: str) -> Workload:
         known.append(extent)
         return f"d{len(known) - 1}"
 
-    cond, then, else_ = ([dim(extent) for extent in shape] for shape in shapes)
-    return Workload(cond, then, else_, dtype, "multidirectional")
+    return [tuple(map(dim, shape)) for shape in shapes]
 
 
 def _only_block(func: tirx.PrimFunc) -> s_tir.SBlock | None:
@@ -172,21 +182,6 @@ def _tested(condition: ir.Expr) -> ir.Expr:
 def _param(func: tirx.PrimFunc, source: ir.Var) -> int | None:
     """Which parameter a buffer is; None for the last one, which is out."""
     return next((k for k, param in enumerate(func.params[:-1]) if param.same_as(source)), None)
-
-
-def _is_filled(out: ir.TensorLoad, loads: Collection[ir.TensorLoad]) -> bool:
-    """Whether out is no larger than what the operands broadcast to."""
-    analyzer = sym.Analyzer()
-    whole = list(out.source.ty.shape)
-    ranks = [len(load.indices) for load in loads]
-    return max(ranks) == len(whole) and all(
-        analyzer.can_prove_equal(extent, 1)
-        or any(
-            axis <= rank and _is(load.indices[-axis], out.indices[-axis])
-            for rank, load in zip(ranks, loads, strict=True)
-        )
-        for axis, extent in zip(range(len(whole), 0, -1), whole, strict=True)
-    )
 
 
 def _is_broadcast(load: ir.TensorLoad, axes: Sequence[ir.Var], out: ir.TensorLoad) -> bool:

@@ -40,7 +40,9 @@ def with_spans(func: tirx.PrimFunc, flags: int) -> tirx.PrimFunc:
     """
 
     def span_or_loop(loop: tirx.For) -> tirx.Stmt:
-        return _span(loop, flags) if ANNOTATION in loop.annotations else loop
+        if ANNOTATION in loop.annotations:
+            return _span(loop, flags)
+        return loop
 
     body = tvm_ffi.structural_map(func.body, (tirx.For, span_or_loop), order="pre")
     return tirx.PrimFunc(func.params, body, func.ret_type, func.attrs)

@@ -1,7 +1,6 @@
 """The passes `UseSelect` and `UseUnfusedSelect`, their target, and what they report."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import tvm
@@ -27,7 +26,6 @@ def UseSelect(
     target: Any = None,
     *,
     tuning_logs: TuningLogs = None,
-    config: Mapping[str, Any] | None = None,
     wanted: Wanted | None = None,
 ) -> Any:
     """Make a pass that replaces every ``R.where`` by a call of one of our kernels.
@@ -41,7 +39,7 @@ def UseSelect(
         The machine of the kernels: a ``tvm.target.Target``, or what `te_select.compile` takes, such
         as ``"x86-64-v2,x86-64-v3"``. None for the target of the ``with target:`` around the making
         of the pass, else of that around its application, else this machine.
-    tuning_logs, config
+    tuning_logs
         As for `te_select.compile`.
     wanted
         Called with the place of a where and its workload; False leaves it to TVM. A place is
@@ -57,14 +55,13 @@ def UseSelect(
     TargetError
         If the target is not known, or is no CPU.
     """
-    return _pass("UseSelect", wheres, target, tuning_logs, config, wanted)
+    return _pass("UseSelect", wheres, target, tuning_logs, wanted)
 
 
 def UseUnfusedSelect(
     target: Any = None,
     *,
     tuning_logs: TuningLogs = None,
-    config: Mapping[str, Any] | None = None,
     wanted: Wanted | None = None,
 ) -> Any:
     """Make a pass that replaces calls of functions which compute one where and nothing else.
@@ -74,7 +71,7 @@ def UseUnfusedSelect(
 
     Parameters
     ----------
-    target, tuning_logs, config, wanted
+    target, tuning_logs, wanted
         As for `UseSelect`.
 
     Returns
@@ -87,7 +84,7 @@ def UseUnfusedSelect(
     TargetError
         If the target is not known, or is no CPU.
     """
-    return _pass("UseUnfusedSelect", unfused, target, tuning_logs, config, wanted)
+    return _pass("UseUnfusedSelect", unfused, target, tuning_logs, wanted)
 
 
 def report(mod: tvm.IRModule) -> list[tuple[str, str, str]]:
@@ -120,7 +117,6 @@ def _pass(
     find: Finder,
     target: Any,
     tuning_logs: TuningLogs,
-    config: Mapping[str, Any] | None,
     wanted: Wanted | None,
 ) -> Any:
     # Here, because TVM makes a RuntimeError of what is raised in a pass.
@@ -138,7 +134,7 @@ def _pass(
             with scratch.folder(room) as folder:
                 library = folder / "kernels.so"
                 given = list(work.workloads), library, work.target, tuning_logs
-                export(*given, config=config, static="object")
+                export(*given, static="object")
                 objects = tvm.runtime.load_static_library(str(library.with_suffix(".o")), names)
             made = made.with_attr(_EXTERNAL, [*attributes.get(_EXTERNAL, []), objects])
             made = made.with_attr(_KERNELS, there | dict.fromkeys(names, work.target))

@@ -121,11 +121,9 @@ def exported(monkeypatch):
     return asked
 
 
-def test_logs_config_and_target_are_those_of_the_kernels(exported):
-    UseSelect(OTHER, tuning_logs=False, config={"piece": 64})(where_module(*LONG))
-    assert exported == [
-        (1, kernel_target(OTHER), False, {"config": {"piece": 64}, "static": "object"})
-    ]
+def test_logs_and_target_are_those_of_the_kernels(exported):
+    UseSelect(OTHER, tuning_logs=False)(where_module(*LONG))
+    assert exported == [(1, kernel_target(OTHER), False, {"static": "object"})]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from te_select.operator.stages import AS_IS, BITS, NUMBERS, SOURCES, Stage
 from te_select.operator.workload import Workload
 from te_select.runtime.c import FOLDER
 from te_select.runtime.call.cpu.decisions import Decisions
+from te_select.runtime.call.cpu.profile import DECISIONS
 from te_select.schedules.cpu.config import BY_MACHINE, LONG_ROW_BYTES
 from te_select.schedules.cpu.span import FLAGS
 
@@ -39,11 +40,20 @@ FAMILY = HostHalf(
     CPU.in_model,
     ("CreateEpFactories", "ReleaseEpFactory", "te_select_ort_calls", *ANY_SHAPES),
 )
-_DECISIONS = tuple(each.name for each in fields(Decisions))
+
+
+def _offsets(struct: str, names: Sequence[str]) -> dict[str, int]:
+    """Where the fields of a C struct of int64 lie that are exactly these."""
+    found = {f"offsetof({struct}, {name})": 8 * k for k, name in enumerate(names)}
+    return {**found, f"sizeof({struct})": 8 * len(names)}
+
+
+_KNOBS = tuple(each.name for each in fields(Decisions))
 # Numbers that C and Python share: a library with others in its C half is not compiled.
 _SHARED = {
     **{f"TE_SELECT_{name.upper()}": bit for name, bit in FLAGS.items()},
-    **{f"offsetof(te_select_knobs, {name})": 8 * k for k, name in enumerate(_DECISIONS)},
+    **_offsets("te_select_knobs", _KNOBS),
+    **_offsets("te_select_decisions", DECISIONS),
     "TE_SELECT_BY_MACHINE": BY_MACHINE,
     "TE_SELECT_MAX_DIMS": MAX_RANK,
 }
@@ -262,7 +272,7 @@ static const te_select_cpu_kernel kernel_{i} = {{
 
 
 def _version(version: Version) -> str:
-    told = zip(_DECISIONS, version.decisions.numbers, strict=True)
+    told = zip(_KNOBS, version.decisions.numbers, strict=True)
     knobs = ", ".join(f".{name} = {value}" for name, value in told)
     return f"{{.code = {version.symbol}, .knobs = {{{knobs}}}}}"
 

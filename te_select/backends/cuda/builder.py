@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from te_select.backends import limits
-from te_select.backends.cuda import compilers, link, lowering
+from te_select.backends.cuda import compilers, link, lowering, nvcc
 from te_select.backends.cuda.lowering import CudaFunction
 from te_select.backends.cuda.target import CudaTarget
 from te_select.backends.scheduled import Scheduled, symbol
@@ -79,7 +79,7 @@ def source(one: Scheduled, target: CudaTarget, form: str) -> str:
     binary = compilers.compile_cuda(made.source, target.archs)
     if form == "ptx":
         return binary.ptx
-    listings = {arch: compilers.sass(cubin) for arch, cubin in binary.cubins.items()}
+    listings = {arch: nvcc.disassemble(cubin) for arch, cubin in binary.cubins.items()}
     return "\n".join(f"// {arch}\n{text}" for arch, text in listings.items())
 
 

@@ -1,4 +1,4 @@
-"""The CUDA compiler: from CUDA C++ to machine code, PTX and a listing of machine code.
+"""The CUDA compiler: from CUDA C++ to machine code and PTX.
 
 It is ``nvcc`` if that is installed, otherwise NVRTC from the package index.
 Neither needs a GPU or a driver.
@@ -101,27 +101,6 @@ def _compiled(source: str, archs: tuple[str, ...], compiler: Any) -> CudaBinary:
     made = {arch: compiler.compile_for(source, arch) for arch in archs}
     cubins = {arch: cubin for arch, (cubin, _) in made.items()}
     return CudaBinary(cubins, made[max(archs, key=number)][1])
-
-
-def sass(cubin: bytes) -> str:
-    """List machine code.
-
-    Parameters
-    ----------
-    cubin
-        Machine code of one arch.
-
-    Returns
-    -------
-    str
-        The instructions, as nvdisasm prints them.
-
-    Raises
-    ------
-    ToolchainError
-        If there is no nvdisasm, or it fails.
-    """
-    return nvcc.disassemble(cubin)
 
 
 def number(arch: str) -> int:

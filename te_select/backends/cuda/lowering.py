@@ -123,12 +123,12 @@ def _checked_steps(
     if not all(load.source.same_as(given[operand]) for operand, load in loads.items()):
         raise refused(block.body)
     letters = {"cond": span.cond, "then": span.then, "else": span.else_}
-    if not all(_fits(steps[operand], letters[operand], steps["out"]) for operand in letters):
+    if not all(_moves_as(steps[operand], letters[operand], steps["out"]) for operand in letters):
         raise refused(block.body)
     return steps
 
 
-def _fits(steps: Sequence[Step], letter: str, row_major: Sequence[Step]) -> bool:
+def _moves_as(steps: Sequence[Step], letter: str, row_major: Sequence[Step]) -> bool:
     """Whether steps are those of a span's operand; outside a row, any steps are allowed."""
     if letter == "f":
         return steps == row_major

@@ -8,7 +8,7 @@ import pytest
 
 from te_select import Workload
 from te_select.backends.cuda import compilers, nvcc, nvrtc
-from te_select.backends.cuda.compilers import archs, compile_cuda, describe, find, is_arch, sass
+from te_select.backends.cuda.compilers import archs, compile_cuda, describe, find, is_arch
 from te_select.backends.cuda.lowering import translation_unit
 from te_select.errors import ToolchainError
 from te_select.operator.access import access_pattern
@@ -42,7 +42,7 @@ def listings(workloads, arch):
     """The machine code of each kernel, which uses no local memory."""
     functions = [lowered(workload, f"kernel_{k}") for k, workload in enumerate(workloads)]
     cubin = compile_cuda(translation_unit(functions), [arch]).cubins[arch]
-    text = sass(cubin)
+    text = nvcc.disassemble(cubin)
     assert not LOCAL.search(text)
     parts = re.split(r"^\.text\.(kernel_\d+):", text, flags=re.MULTILINE)
     code = dict(zip(parts[1::2], parts[2::2], strict=True))
