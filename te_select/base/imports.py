@@ -53,7 +53,8 @@ def broken_torch_explained() -> Iterator[None]:
         while place is not None:
             module = str(place.tb_frame.f_globals.get("__name__"))
             code = place.tb_frame.f_code
-            importing |= module == "tvm_ffi" and code.co_name == "<module>"
+            if module == "tvm_ffi" and code.co_name == "<module>":
+                importing = True
             if importing and ("torch" in module or "torch" in str(error)):
                 raise ToolchainError(
                     f"torch is installed but broken ({type(error).__name__}: {error}), and tvm-ffi "

@@ -10,7 +10,6 @@ from typing import Any
 
 from te_select.bench.row import OURS, Options, Row
 from te_select.bench.suite import DEFAULT
-from te_select.files import atomic
 from te_select.operator.broadcast import count_of
 from te_select.records.doubt import BUSY
 

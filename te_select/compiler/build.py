@@ -77,7 +77,11 @@ def kernel(
     """
     name = checked(workload).name
     resolved = resolve(target)
-    _check_runs_here(resolved)
+    if missing := builder(resolved.kind).missing(resolved):
+        raise TargetError(
+            f"target {resolved.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
+            "one that it can run (te_select.export compiles for other CPUs)"
+        )
     path = _folder(os.getpid()) / f"build{next(_builds)}" / f"{name}.so"
     required.require(require_record, [workload], resolved.levels, tuning_logs)
     chosen = [schedule(workload, level, tuning_logs, knobs=config) for level in resolved.levels]
@@ -147,15 +151,6 @@ def build_scheduled(
     if stages:
         options["stages"] = stages
     kind.build(chosen, target, manifest, path, **options)
-
-
-def _check_runs_here(target: ResolvedTarget) -> None:
-    """Refuse a target whose kernels this CPU cannot run."""
-    if missing := builder(target.kind).missing(target):
-        raise TargetError(
-            f"target {target.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
-            "one that it can run (te_select.export compiles for other CPUs)"
-        )
 
 
 def versions() -> dict[str, str]:

@@ -17,7 +17,7 @@ _Kind = TypeVar("_Kind", bound=Exception)
 
 
 def caught(*kinds: type[_Kind]) -> tuple[type[_Kind], ...]:
-    """What an ``except`` catches of some kinds: nothing if a signal handler raised the exception.
+    """Filter of an ``except`` that lets a signal handler's exceptions pass: the kinds, or none.
 
     Python evaluates it once there is an exception.
     """

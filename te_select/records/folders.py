@@ -83,7 +83,7 @@ def check(logs: Path) -> None:
 def contents(
     given: Iterable[Path], without: Callable[[bytes], bool] = lambda _line: False
 ) -> list[str | bytes]:
-    """What the logs in some folders say, to make a digest of it; nothing if they are empty.
+    """Content of a cache key: the lines of the logs in some folders; nothing if they are empty.
 
     Parameters
     ----------

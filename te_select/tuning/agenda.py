@@ -283,7 +283,7 @@ def take_over(
         try:
             config = schedule_of(session.target.kind).config_from(entry.config)
             task = session.task_of(entry)
-            config.checked(access_pattern(task.built), session.target.tvm)
+            config.checked(access_pattern(task.kernel_workload), session.target.tvm)
             begin(Job(entry.key, session, task))
             record = session.tune(task, observe, only=(config,))
         except (ValueError, SelectError) as error:

@@ -27,13 +27,6 @@ def test_inspect_says_why_a_library_does_not_load(one, tmp_path):
         assert run("inspect", path, *words).exit_code == 1
 
 
-def test_inspect_says_that_a_header_of_others_is_left(one, tmp_path):
-    path, header = tmp_path / "mask.so", tmp_path / "mask.h"
-    path.write_bytes(one.read_bytes())
-    header.write_text("mine")
-    assert f"{header} is no header of te-select" in run("inspect", path).stdout
-
-
 def test_inspect_for_cuda_says_that_there_is_no_driver(tmp_path):
     path = cuda_standin.build([Workload((4,), (4,), (4,))], tmp_path / "mask.so")
     with cuda_standin.fake_driver():

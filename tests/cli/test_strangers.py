@@ -15,7 +15,7 @@ from te_select.backends.programs import c_compiler
 from te_select.files import cache
 from te_select.records import writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
-from te_select.runtime.artifact import embedded, stored
+from te_select.runtime.artifact import embedded, header, stored
 from te_select.runtime.call.cpu import features
 from tests.support.cli import run, run_json
 from tests.support.programs import ended
@@ -169,12 +169,15 @@ def test_terminal_obeys_nothing_that_logs_say(tmp_path):
 
 
 @pytest.mark.parametrize("version", ["1 */ int stranger(void); /*", "1 *" + "/" * 3])
-def test_header_takes_no_code_of_a_manifest(tmp_path, manifest, version):
-    path = link(tmp_path, replace(manifest, versions={**manifest.versions, "te_select": version}))
-    run("inspect", path)
-    first = path.with_suffix(".h").read_text().partition("*/")[0]
-    assert first.endswith(
-        "threads. Pointers are to memory of the CPU. A call returns when out is written. "
+def test_header_takes_no_code_of_a_manifest(manifest, version):
+    hostile = replace(manifest, versions={**manifest.versions, "te_select": version})
+    assert (
+        header.text(hostile)
+        .decode()
+        .partition("*/")[0]
+        .endswith(
+            "threads. Pointers are to memory of the CPU. A call returns when out is written. "
+        )
     )
 
 

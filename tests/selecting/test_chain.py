@@ -170,6 +170,7 @@ def test_result_is_made_in_out_if_nothing_is_converted_before(monkeypatch):
     plan = ("none", None, 3, False, False, (-1, -1, -1), 0, 0)
     monkeypatch.setattr(numpy_functions, "extension", mock.Mock(wraps=numpy_functions.extension))
     monkeypatch.setattr(numpy_functions.extension, "plan", lambda *_: plan)
+    monkeypatch.setattr(numpy_functions.extension, "TAKEN", "none")
 
     def in_blocks(_pairs, _default, out, elements):
         assert elements == 3 * numpy_functions.BLOCK // out.itemsize  # of three threads

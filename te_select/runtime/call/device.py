@@ -122,7 +122,7 @@ class Device:
 
         def copied() -> Any:
             found.value[...] = made
-            return marked_written(out)
+            return mark_written(out)
 
         return made, copied
 
@@ -190,7 +190,7 @@ def check_distinct(shape: tuple[int, ...], strides: tuple[int, ...], width: int)
         span += stride * (extent - 1)
 
 
-def marked_written(out: Any) -> Any:
+def mark_written(out: Any) -> Any:
     """Tell torch's autograd that a tensor has changed, as torch's own functions do; return it."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(out, torch.Tensor):

@@ -26,7 +26,7 @@ from te_select.runtime.call.device import (
     Operand,
     Output,
     check_distinct,
-    marked_written,
+    mark_written,
 )
 from te_select.runtime.call.torch_state import torch_dtype
 
@@ -97,7 +97,7 @@ def _given_output(
             "torch's autograd); expected writable memory"
         )
     check_distinct(found.shape, found.strides, width)
-    itself = found.value, lambda: marked_written(out)
+    itself = found.value, lambda: mark_written(out)
     may_write = device.may_write(found, inputs, width)
     value, finish = itself if may_write else device.instead(out, found, width)
     return Output(value, found.library, found.device, finish)

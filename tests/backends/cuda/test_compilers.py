@@ -89,4 +89,4 @@ def test_missing_compiler_is_named_with_what_to_install(monkeypatch):
 def test_missing_disassembler_is_named_with_what_to_install(monkeypatch):
     monkeypatch.setattr(nvcc, "utility", lambda name: None)
     with pytest.raises(ToolchainError, match="nvdisasm"):
-        compilers.sass(b"")
+        nvcc.disassemble(b"")

@@ -67,7 +67,7 @@ static int32_t quota_of(const char* folder) {
 }
 
 /* The smaller of two quotas, of which 0 is none. */
-static int32_t least(int32_t a, int32_t b) { return !a || (b && b < a) ? b : a; }
+static int32_t smaller_quota(int32_t a, int32_t b) { return !a || (b && b < a) ? b : a; }
 
 /* The smallest quota of a group and of the groups around it, up to the root, which is the group inside
  * a container; 0 for none. */
@@ -78,7 +78,7 @@ static int32_t least_quota(const char* root, const char* group) {
   int32_t found = 0;
   do {
     if (slash) *slash = 0;
-    found = least(found, quota_of(folder));
+    found = smaller_quota(found, quota_of(folder));
   } while ((slash = strrchr(folder + base, '/')));
   return found;
 }
@@ -105,7 +105,7 @@ static int32_t from_quota(const char* proc, const char* mount) {
     if (*controllers && !names_cpu(controllers)) continue;
     /* In version 1 a folder of several controllers has a link for each of them. */
     snprintf(root, sizeof(root), "%s/%s", mount, *controllers ? "cpu" : "");
-    found = least(found, least_quota(root, group));
+    found = smaller_quota(found, least_quota(root, group));
   }
   fclose(file);
   return found;

@@ -142,6 +142,7 @@ static const field fields[] = {
     FIELD(backwards, 0, 1),
 };
 enum { FIELDS = sizeof(fields) / sizeof(*fields) };
+_Static_assert(FIELDS * sizeof(int64_t) == sizeof(te_select_decisions), "a field for each");
 
 /* Takes "KEY = VALUE" or "KEY=VALUE"; returns what is wrong with it, or NULL. */
 static const char* take_pair(const char* pair, te_select_decisions* into) {

@@ -281,8 +281,7 @@ static PyObject* cpu_features(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unu
 }
 
 static PyMethodDef methods[] = {
-    {"cpu_features", cpu_features, METH_NOARGS,
-     "The features of the CPU, as /proc/cpuinfo spells them, in one text."},
+    {"cpu_features", cpu_features, METH_NOARGS, "Features of the CPU as /proc/cpuinfo has them."},
     {"make", TE_SELECT_FAST(make), "Make the callable, of functions for what it leaves to Python."},
     {"install", install, METH_O,
      "Take a library of kernels, by its address; the first is given those of all others."},
@@ -299,8 +298,7 @@ static PyMethodDef methods[] = {
     {"chain", TE_SELECT_FAST(te_select_chain),
      "Select by pairs of cond and choice, a default and out, all contiguous; false if not done."},
     {"sample_by", te_select_sample_by, METH_O, "Let a function time one of some 64 calls."},
-    {"last", te_select_last, METH_NOARGS,
-     "The last kernel, and its elements since this was asked."},
+    {"last", te_select_last, METH_NOARGS, "Last kernel, and its elements since this was asked."},
     {"entry", te_select_make_entry, METH_O,
      "Make the call of a kernel with NumPy arrays, by the address of its function."},
     {"take_tensors", te_select_take_tensors, METH_O,

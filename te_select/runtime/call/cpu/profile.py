@@ -103,10 +103,11 @@ class Profile:
     def in_effect(self) -> dict[str, str]:
         """What follows for calls on the most threads that a call may use, in words."""
         past = self.past_the_cache.items()
+        grain = self.decisions["bytes_per_thread"]
         return {
             "threads": str(self.machine["threads"]),
             **{key: from_bytes(first, _PAST_THE_CACHE[key]) for key, first in past},
-            "another_thread": _every(self.decisions["bytes_per_thread"]),
+            "another_thread": "never" if grain >= NEVER else f"every {_bytes(grain)} moved",
             "look_at_cond_first": _SKIPPING[self.decisions["skip"]],
             "walk_backwards": "where out lies just ahead"
             if self.decisions["backwards"]
@@ -128,10 +129,6 @@ def problem_of_threads() -> str:
 def from_bytes(count: int, what: str) -> str:
     """A threshold in words."""
     return "never" if count >= NEVER else f"from {_bytes(count)} {what} on"
-
-
-def _every(count: int) -> str:
-    return "never" if count >= NEVER else f"every {_bytes(count)} moved"
 
 
 def _bytes(count: int) -> str:
