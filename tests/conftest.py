@@ -134,7 +134,7 @@ def kept_cache(request, name):
 @pytest.fixture(scope="session")
 def family(request):
     """A cache with runs of all widths, some rows and all stages of where(). Later runs have it."""
-    from te_select.files import cache
+    from te_select.base import cache
     from te_select.operator.family import STAGES, parts
     from te_select.selecting.kernels import building, library
 

@@ -11,10 +11,9 @@ import te_select
 from te_select import Workload
 from te_select.backends import c_compiler
 from te_select.backends.cuda import compilers
-from te_select.base import variables
+from te_select.base import cache, variables
 from te_select.compiler import build
 from te_select.errors import ArgumentError, ToolchainError
-from te_select.files import cache
 from te_select.selecting.kernels import library
 from te_select.tuning.options import open_measurer
 from tests.support.programs import python

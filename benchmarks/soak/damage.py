@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 import te_select
 from soak.found import Found
+from te_select.base import scratch
 from te_select.cli.verbs import app
 from te_select.errors import ArtifactError
-from te_select.files import scratch
 from te_select.runtime.artifact import embedded, stored
 from te_select.runtime.artifact.stored import Stored
 from tests.support.damaged_bytes import damaged, flipped

@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from te_select.backends.programs import c_compiler
-from te_select.base import version
+from te_select.base import cache, version
 from te_select.errors import ToolchainError
-from te_select.files import cache
 from te_select.runtime.call.cpu import features
 
 _PACKAGES = ("te-select", "apache-tvm", "apache-tvm-ffi")
@@ -24,7 +23,6 @@ _SOURCES = (
     "operator",
     "schedules",
     "backends",
-    "files",
     "runtime",
     "compiler",
     "records",
@@ -43,7 +41,7 @@ def digest(*facts: str | bytes) -> str:
     Returns
     -------
     str
-        Hexadecimal digits, for `te_select.files.cache.name_of`.
+        Hexadecimal digits, for `te_select.base.cache.name_of`.
     """
     found = _of_what_builds(os.environ.get("CC", "").strip(), os.environ.get("PATH", "")).copy()
     for fact in facts:

@@ -16,10 +16,10 @@ from pathlib import Path
 from te_select.backends import build_key, static_code
 from te_select.backends.cross_compiler import cross_compiler
 from te_select.backends.programs import c_compiler, first_line, run
+from te_select.base import scratch
 from te_select.base.levels import machine_of
 from te_select.base.variables import check_building
 from te_select.errors import ToolchainError, caught
-from te_select.files import scratch
 from te_select.runtime import c
 from te_select.runtime.artifact import embedded
 from te_select.runtime.artifact.manifest import Manifest

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from te_select.backends.programs import made_for, named_by
+from te_select.base import scratch
 from te_select.base.levels import machine_of
 from te_select.errors import ToolchainError, suppress
-from te_select.files import scratch
 
 GLIBC = "2.17"  # the oldest whose libraries the ziglang package has for aarch64
 _GLIBC_OF = {"riscv64": "2.27"}  # the first that there was

@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from te_select.base import atomic
 from te_select.bench.row import OURS, Row
-from te_select.files import atomic
 
 _OURS, _PEERS, _SLOWER = "#0b6e4f", "#8a939c", "#c44536"
 _DPI = 150

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from te_select.base import cache
 from te_select.cli.console import show
 from te_select.cli.flags import Json, Verbs
-from te_select.files import cache
 
 _SHOWN = 20  # entries, unless all are wanted
 

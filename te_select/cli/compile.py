@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 
 import te_select
+from te_select.base import on_disk
 from te_select.cli import console, flags, models
 from te_select.cli.manifest import describe, for_people, read_manifest
 from te_select.cli.paths import check_output
 from te_select.cli.workloads import WorkloadsFlags, gather, source_of
-from te_select.files import on_disk
 from te_select.operator.node import ModelNode
 from te_select.operator.workload import Workload
 from te_select.records import required

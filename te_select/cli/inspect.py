@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from te_select.base import kinds
+from te_select.base import kinds, scratch
 from te_select.cli import console, flags, models
 from te_select.cli.manifest import cyclonedx, describe, for_people, read_manifest
 from te_select.cli.paths import check_library
 from te_select.cli.workloads import WorkloadFlags, gather
 from te_select.errors import ArtifactError, SelectError
-from te_select.files import scratch
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored

@@ -3,9 +3,9 @@
 import importlib.util
 from pathlib import Path
 
+from te_select.base import atomic, on_disk
 from te_select.cli.flags import of_flag
 from te_select.errors import ArtifactError
-from te_select.files import atomic, on_disk
 
 _PICTURES = (".png", ".svg", ".pdf")
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from te_select.base import on_disk
 from te_select.cli.console import UsageError
 from te_select.cli.flags import check_known, of_flag
-from te_select.files import on_disk
 from te_select.operator.broadcast import RULES, Dim, shown
 from te_select.operator.systems import OPS
 from te_select.operator.workload import Workload

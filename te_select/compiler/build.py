@@ -22,11 +22,10 @@ from te_select.backends.c_compiler import compiler_for
 from te_select.backends.programs import first_line
 from te_select.backends.scheduled import Scheduled, records
 from te_select.backends.targets import ResolvedTarget, resolve
-from te_select.base import forks, kinds, variables
+from te_select.base import forks, kinds, scratch, variables
 from te_select.base.version import __version__, installed
 from te_select.compiler.scheduling import TuningLogs, checked, schedule
 from te_select.errors import ArgumentError, TargetError
-from te_select.files import scratch
 from te_select.operator.stages import Stage
 from te_select.operator.workload import Workload
 from te_select.records import required

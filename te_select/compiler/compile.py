@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from te_select.backends import build_key
-from te_select.base import forks, kinds, variables
+from te_select.base import cache, forks, kinds, variables
 from te_select.base.imports import not_installed
 from te_select.errors import ArtifactError, ToolchainError, caught, notices
-from te_select.files import cache
 from te_select.operator.workload import Workload
 from te_select.records import folders, required
 from te_select.runtime.artifact import stored

@@ -10,12 +10,11 @@ from typing import Any, Literal, TypeAlias
 
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import ResolvedTarget, resolve_each
-from te_select.base import forks, kinds
+from te_select.base import forks, kinds, on_disk, scratch
 from te_select.compiler.build import build_scheduled
 from te_select.compiler.family_library import schedule_member, served_by_family
 from te_select.compiler.scheduling import TuningLogs, checked, schedule
 from te_select.errors import ArgumentError, ArtifactError
-from te_select.files import on_disk, scratch
 from te_select.operator import family
 from te_select.operator.broadcast import shown
 from te_select.operator.node import ModelNode

@@ -7,11 +7,10 @@ from typing import Any
 from te_select.backends import schedule_of
 from te_select.backends.scheduled import Scheduled
 from te_select.backends.targets import ResolvedTarget, resolve
-from te_select.base import forks, kinds
+from te_select.base import forks, kinds, scratch
 from te_select.compiler.build import build_scheduled
 from te_select.compiler.scheduling import schedule
 from te_select.errors import TargetError
-from te_select.files import scratch
 from te_select.operator import family
 from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES

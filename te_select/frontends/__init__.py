@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+from te_select.base import on_disk
 from te_select.errors import ArtifactError, ModelError, caught
-from te_select.files import on_disk
 from te_select.frontends.formats import FORMATS, Format
 from te_select.operator.broadcast import printable
 from te_select.operator.node import ModelFile, ModelNode

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from te_select.base import on_disk
 from te_select.errors import ArtifactError, TuningError, caught, suppress
-from te_select.files import on_disk
 from te_select.operator.broadcast import shown
 
 # The records that the package brings.

@@ -16,9 +16,8 @@ from tvm import IRModule, s_tir
 from tvm.s_tir import meta_schedule as ms
 
 from te_select.backends import limits, schedule_of
-from te_select.base import forks
+from te_select.base import atomic, forks, scratch
 from te_select.errors import ArgumentError, ArtifactError, TuningError, caught, suppress
-from te_select.files import atomic, scratch
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.operator.workload import Workload

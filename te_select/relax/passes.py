@@ -7,11 +7,10 @@ import tvm
 from tvm.target import Target
 
 from te_select.backends.targets import resolve
-from te_select.base import kinds
+from te_select.base import kinds, scratch
 from te_select.compiler.export import export
 from te_select.compiler.scheduling import TuningLogs
 from te_select.errors import ArgumentError, TargetError
-from te_select.files import scratch
 from te_select.operator.broadcast import shown
 from te_select.relax.replacing import Finder, Replacement, Wanted, unfused, wheres
 

@@ -22,8 +22,8 @@ from unittest import mock
 import tvm_ffi
 
 from te_select.backends.cpu.environment import profile_here
+from te_select.base import atomic, scratch
 from te_select.compiler.export import export
-from te_select.files import atomic, scratch
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.records.doubt import BUSY

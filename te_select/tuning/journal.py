@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from te_select.base import atomic
 from te_select.errors import TuningError, warn
-from te_select.files import atomic
 from te_select.records import fields, folders
 
 FOLDER = "trials"  # beside the records of the same target

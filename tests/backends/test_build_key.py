@@ -8,8 +8,8 @@ import pytest
 import te_select
 from te_select import Workload
 from te_select.backends import build_key, c_compiler
+from te_select.base import cache
 from te_select.errors import notices
-from te_select.files import cache
 
 
 @pytest.fixture(autouse=True)

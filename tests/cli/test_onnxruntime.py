@@ -4,8 +4,8 @@ import ctypes
 
 import pytest
 
+from te_select.base import cache
 from te_select.errors import ToolchainError
-from te_select.files import cache
 from te_select.operator import family
 from te_select.selecting.kernels import building, library
 from tests.support.cli import run_json

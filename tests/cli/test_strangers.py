@@ -12,7 +12,7 @@ import pytest
 
 import te_select
 from te_select.backends.programs import c_compiler
-from te_select.files import cache
+from te_select.base import cache
 from te_select.records import writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import embedded, header, stored

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from te_select.backends.cpu import link
-from te_select.files import cache
+from te_select.base import cache
 from te_select.operator import family
 from te_select.operator.stages import stages
 from te_select.runtime.artifact import stored

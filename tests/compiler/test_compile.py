@@ -11,9 +11,9 @@ import pytest
 
 import te_select
 from te_select.backends import build_key
+from te_select.base import cache
 from te_select.compiler import build, compile
 from te_select.errors import ArgumentError, ToolchainError, TuningError, notices
-from te_select.files import cache
 from te_select.records import folders
 from tests.support.libraries import edit_fields
 from tests.support.programs import python

@@ -10,8 +10,8 @@ import pytest
 import te_select
 from te_select.backends import cross_compiler
 from te_select.backends.targets import resolve, resolve_each
+from te_select.base import atomic
 from te_select.errors import ArtifactError, TargetError, ToolchainError
-from te_select.files import atomic
 from te_select.runtime.artifact import stored
 from te_select.schedules.cpu.isa import ISAS
 from tests.support import cli

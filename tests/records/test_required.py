@@ -4,8 +4,8 @@ import pytest
 
 import te_select
 from te_select import Workload
+from te_select.base import cache
 from te_select.errors import ArgumentError, TuningError
-from te_select.files import cache
 from tests.support.tuning_records import add
 from tests.support.workloads import flat
 

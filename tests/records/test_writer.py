@@ -20,8 +20,8 @@ import te_select
 from te_select import Workload
 from te_select.backends import schedule_of
 from te_select.backends.targets import resolve
+from te_select.base import atomic
 from te_select.compiler.scheduling import schedule
-from te_select.files import atomic
 from te_select.records import doubt, folders, log, manage, writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.tuning.space import Space

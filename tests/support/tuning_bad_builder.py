@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from te_select.backends.cpu import link
+from te_select.base.scratch import NoRoomError
 from te_select.compiler.build import versions
-from te_select.files.scratch import NoRoomError
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.tuning.measuring import build_worker

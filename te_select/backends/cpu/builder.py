@@ -14,7 +14,7 @@ from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link, lowering, objects, stage_code
 from te_select.backends.cpu.target import CpuTarget
 from te_select.backends.scheduled import Scheduled, symbol
-from te_select.files import scratch
+from te_select.base import scratch
 from te_select.operator.access import access_pattern
 from te_select.operator.stages import Stage
 from te_select.operator.workload import Workload

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from te_select.backends.c_compiler import CHECKS, HostHalf, link_stub
 from te_select.backends.cuda.compilers import CudaBinary, number
 from te_select.backends.stub import exported_functions, plain_function, shape_tables, signature
-from te_select.files import scratch
+from te_select.base import scratch
 from te_select.operator.workload import Workload
 from te_select.runtime.artifact.manifest import Manifest
 

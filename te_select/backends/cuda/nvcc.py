@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from te_select.backends.programs import run
+from te_select.base import scratch
 from te_select.errors import ToolchainError, caught
-from te_select.files import scratch
 
 OPTIONS = ("-std=c++17",)
 SOURCE = "kernels.cu"

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from te_select.base import atomic, on_disk
 from te_select.errors import ArtifactError, caught
-from te_select.files import atomic, on_disk
 from te_select.runtime.artifact import embedded, header
 from te_select.runtime.artifact.manifest import Manifest
 

@@ -26,9 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from te_select.base import variables
+from te_select.base import atomic, on_disk, variables
 from te_select.errors import caught, warn
-from te_select.files import atomic, on_disk
 
 VARIABLE = "TE_SELECT_CAPTURE"
 EVERY = 64  # calls; of shorter ones more, for

@@ -17,8 +17,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from te_select.base import scratch
 from te_select.errors import ArtifactError, caught, warn
-from te_select.files import scratch
 
 if TYPE_CHECKING:
     import tvm_ffi

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 import tvm_ffi
 
-from te_select.base import kinds
+from te_select.base import kinds, on_disk
 from te_select.errors import ArtifactError, caught
-from te_select.files import on_disk
 from te_select.operator import family
 from te_select.operator.broadcast import printable, shown
 from te_select.runtime.artifact import stored

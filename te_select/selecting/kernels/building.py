@@ -4,9 +4,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from te_select.base import cache
 from te_select.compiler.family_library import build_family
 from te_select.errors import TargetError
-from te_select.files import cache
 from te_select.operator import family
 from te_select.runtime.artifact import stored
 from te_select.selecting.kernels import library

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from te_select.backends import build_key
-from te_select.base import forks, variables
+from te_select.base import cache, forks, on_disk, variables
 from te_select.base.imports import broken_torch_explained, not_installed
 from te_select.errors import ArtifactError, SelectError, caught, notices, suppress, warn
-from te_select.files import cache, on_disk
 from te_select.operator import family
 from te_select.records import doubt, folders
 from te_select.runtime.artifact import embedded, stored

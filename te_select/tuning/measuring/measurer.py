@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from te_select.files import scratch
+from te_select.base import scratch
 from te_select.timing.cores import Watch, here
 from te_select.tuning.measuring.process import Worker, WorkerError
 from te_select.tuning.measuring.run_worker import memory_needed, refusal

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from te_select.base import imports
+from te_select.base.scratch import NoRoomError
 from te_select.errors import SelectError, TuningError
-from te_select.files.scratch import NoRoomError
 
 LONGEST = 24 * 60 * 60.0  # seconds that an answer may take; `poll` takes no more than 24 days
 STARTUP_SECONDS = 120.0  # importing tvm took 2 s, and 20 s from a cold disk

@@ -14,8 +14,8 @@ import numpy as np
 import psutil
 
 from te_select.base import kinds
+from te_select.base.scratch import NoRoomError
 from te_select.errors import ArtifactError, TuningError
-from te_select.files.scratch import NoRoomError
 from te_select.operator.workload import Workload
 from te_select.runtime.call import loading
 from te_select.timing import rounds

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy._core import _multiarray_umath as umath
 
+from te_select.base import atomic
 from te_select.errors import ArtifactError
-from te_select.files import atomic
 from te_select.runtime.artifact import stored
 from te_select.runtime.call import loading
 from tests.support.libraries import beside

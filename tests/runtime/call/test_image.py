@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tvm_ffi
 
+from te_select.base import scratch
 from te_select.errors import ArtifactError
-from te_select.files import scratch
 from te_select.runtime.artifact import stored
 from te_select.runtime.call import image, loading
 from tests.support.programs import open_files, python

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import te_select
+from te_select.base import cache
 from te_select.errors import ArtifactError
-from te_select.files import cache
 from te_select.operator.family import STAGES, held
 from te_select.operator.stages import stages
 from te_select.runtime.artifact import stored

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from te_select import errors
-from te_select.files import cache
+from te_select.base import cache
 
 
 def named(what):

@@ -20,8 +20,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from te_select.base import on_disk
 from te_select.errors import ArtifactError, caught, suppress
-from te_select.files import on_disk
 
 ROOM = 1 << 20  # bytes; the objects, the stub and the library of one kernel take a quarter of it
 KERNEL_ROOM = 1 << 16  # bytes for each further kernel; it took 15 KB with a hundred kernels

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from te_select.base import on_disk
 from te_select.errors import ArtifactError
-from te_select.files import on_disk
 from tests.support.programs import open_files
 
 

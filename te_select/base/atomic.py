@@ -7,8 +7,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from te_select.base import on_disk, scratch
 from te_select.errors import ArtifactError, caught, suppress
-from te_select.files import on_disk, scratch
 
 
 def replace(path: Path, data: bytes) -> None:

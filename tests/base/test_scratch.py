@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from te_select.files import scratch
+from te_select.base import scratch
 from tests.support.machines import OTHER_USER, needs_users
 from tests.support.programs import ended
 
@@ -72,7 +72,7 @@ def test_folder_that_others_remove_is_named():
 def test_folder_of_a_killed_process_is_removed_by_the_next(tmp_path):
     code = """if True:
     import os, signal
-    from te_select.files import scratch
+    from te_select.base import scratch
     made = scratch.make()
     (made / "kernels.o").write_bytes(b"x" * 1000)
     print(made, flush=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from te_select.base import atomic
 from te_select.errors import ArtifactError
-from te_select.files import atomic
 from tests.support.programs import open_files
 
 

@@ -1,6 +1,6 @@
 """The cache: libraries and parts of them, by a key of everything that they depend on.
 
-One entry is one file, which is whole or not there (`te_select.files.atomic`). Who loses
+One entry is one file, which is whole or not there (`te_select.base.atomic`). Who loses
 a race replaces an entry by an equal one. Loading an entry runs its code, so the folder must belong
 to the user, and nobody else may write into it. What an entry holds is checked by whoever reads it
 (`te_select.runtime.artifact.stored`), and thrown away if it is damaged. Files that do not have the
@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from te_select.base import atomic, on_disk, scratch
 from te_select.errors import ArtifactError, caught, suppress, warn
-from te_select.files import atomic, on_disk, scratch
 
 FOLDER, SIZE = "TE_SELECT_CACHE_DIR", "TE_SELECT_CACHE_SIZE"
 DEFAULT_MIB = 512  # a family takes 4 MiB
