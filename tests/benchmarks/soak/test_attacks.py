@@ -53,7 +53,7 @@ def test_one_byte_behind(tmp_path):
         (repeated, "def test_it(): assert 0", "test_planted.py::test_it - assert 0"),
         (repeated, "import os; os.abort()", ""),
         (repeated, STRAY, None),
-        (sanitized, STRAY, "pytest ended with code 1: "),
+        (sanitized, STRAY, "pytest ended with code 1:"),
     ],
 )
 def test_test_that_fails_is_a_failure(found, tmp_path, attack, text, said):
