@@ -33,7 +33,7 @@ def run(tests: Sequence[str], found: Found, variables: Mapping[str, str]) -> Non
     done = subprocess.run(
         (sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "not long and not gpu", *tests),
         cwd=ROOT,
-        env=os.environ | {"COLUMNS": "400"} | variables,  # room for the reasons
+        env={**os.environ, "COLUMNS": "400", **variables},  # room for the reasons
         capture_output=True,
         text=True,
         errors="replace",
