@@ -2,6 +2,7 @@
 
 import pytest
 
+import te_select
 from te_select import Workload
 from te_select.cli.tune import ChoiceFlags
 from te_select.errors import ArgumentError
@@ -153,6 +154,12 @@ def test_knob_of_another_name_or_value_is_bad_usage(tmp_path, monkeypatch, targe
     result = run_verb("tune", *flags, "--target", target, "--fix", pair)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
     assert "--fix fixed knobs {" in result.stderr
+
+
+def test_option_of_another_name_is_refused_with_the_nearest():
+    said = r"^tune\(\) got an unexpected keyword argument 'accept_unsur'; did you mean accept_un"
+    with pytest.raises(TypeError, match=said):
+        te_select.tune(BIG, accept_unsur=True)
 
 
 def test_report_has_every_value_tried_with_its_best_time():

@@ -214,12 +214,6 @@ def test_option_of_another_value_is_refused(run, error, options, message):
         run(Workload(("n",), ("n",), ("n",)), **{"trials": 2, **options})
 
 
-def test_option_of_another_name_is_refused_with_the_nearest():
-    said = r"^tune\(\) got an unexpected keyword argument 'accept_unsur'; did you mean accept_un"
-    with pytest.raises(TypeError, match=said):
-        te_select.tune(BIG, accept_unsur=True)
-
-
 def test_observer_sees_trials_the_best_and_the_first_failure(run):
     seen = []
 
