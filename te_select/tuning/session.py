@@ -188,7 +188,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
             incumbents = list(only)
             if there:
                 incumbents.append(self._rules.config_from(there.config))
-            size, proposed = 1 + len(only), iter([[self._default(task)], list(only)])
+            size = 1 + len(only)
+            proposed = iter([[self._default(task)], list(only)])
             if not only:
                 size, proposed = self._search(run, task)
             trials = run.trials(min(size, self.options.most_trials), proposed)

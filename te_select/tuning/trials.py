@@ -212,7 +212,8 @@ class Run:
         hopeful = [self._trials[i][0] for seconds, i in sorted(timed) if i and seconds < most]
         first, second, last = self.effort.rounds
         if self._pace:
-            self._taken, self._rounds = self._pace / 4, first  # a trial is built, too
+            self._taken = self._pace / 4  # a trial is built, too
+            self._rounds = first
         met = [*incumbents]
         self.has_met = bool(met) or any(trial.seconds for _, trial in self._trials[1:])
         contest = {default: Timing((of_default.seconds or math.inf,))}

@@ -60,8 +60,7 @@ def test_config_that_does_not_win_each_time_leaves_the_default(run, lucky):
     record = run(SMALL, Lucky())
     assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
     assert record.seconds == record.default_seconds
-    rounds = [5, 15, 25]
-    assert run.measurer.rounds == rounds[: lucky + 1]
+    assert run.measurer.rounds == [5, 15, 25][: lucky + 1]
 
 
 def test_configs_that_have_lost_are_not_in_the_finals(run):
@@ -300,8 +299,7 @@ def test_config_wins_three_of_four_turns_and_by_a_percent(mine, its, won):
 def test_tune_measures_for_real(tmp_path, monkeypatch):
     monkeypatch.setattr(doubt, "SPREAD", math.inf)  # other tests run beside it
     record = te_select.tune(FEW, tuning_logs=tmp_path, trials=2, timeout=60)
-    assert record.trials == 2
-    assert record.failed == 0
+    assert (record.trials, record.failed) == (2, 0)
     assert te_select.compile(FEW, tuning_logs=tmp_path).origin == f"tuned:{record.name}"
 
 
