@@ -56,7 +56,8 @@ def test_odd_operands_are_those_of_numpy():
     texts = np.ma.array(["", "a"], mask=[True, False])
     nothing = np.ma.array(np.ones((0, 2)), mask=True)
     for given in (
-        (nothing, nothing, 1), (nothing > 0, ones, nothing), (ones, np.ma.masked, nothing),
+        (nothing, nothing, 1), (np.ma.masked, np.ones(0), 1),
+        (nothing > 0, ones, nothing), (ones, np.ma.masked, nothing),
         (True,), (ones,), (np.ma.masked_equal([0, 1, 2], 1),), (True, 1), (True, 1, 2, 3),
         (record["f0"] > 1, record, record[::-1]), (ones, record, np.ma.masked),
         (ones, np.ma.masked, np.ma.masked), (np.ma.masked, ones, 2), (texts, 1, 2), (2, 3, ones),
