@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,6 +79,9 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
             return
         document = _of_library(path)
         document |= _here(path, document["kernels"], load=load)
+        with contextlib.suppress(ArtifactError):  # it was changed, as loads_here says
+            written, left = stored.write_beside(stored.read(path), path)
+            document |= {"files_written": written, "files_left": left}
     else:
         flags.no_meaning("beside workload flags", load=load, sbom=sbom)
         document = _of_workload(gather(given)[0][1], target or "native", logs, config)
@@ -95,16 +99,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     else:
         known = {name: said for name, said in document.items() if said not in ([], {})}
         console.show({**known, "kernels": for_people(document["kernels"])}, as_json)
-    raise typer.Exit(console.FAILED if path and _is_changed(path) else 0)
-
-
-def _is_changed(path: Path) -> bool:
-    """Whether a library is not what was exported; ``loads_here`` says so, too."""
-    try:
-        stored.read(path)
-    except ArtifactError:
-        return True
-    return False
+    raise typer.Exit(console.FAILED if path and "files_written" not in document else 0)
 
 
 def _show_model(path: Path, size: list[str] | None, as_json: bool) -> None:

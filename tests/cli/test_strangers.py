@@ -136,6 +136,10 @@ def test_inspect_of_a_file_says_what_needs_no_code(hostile, manifest):
     document = run_json("inspect", hostile)
     assert (document["loads_here"], document["in_effect"]) == ("yes", {})
     assert "here" not in document["kernels"][0]
+    assert document["files_written"] == ["hostile.json", "hostile.h"]
+    assert run_json("inspect", hostile)["files_written"] == []
+    found = stored.read(hostile)
+    assert hostile.with_suffix(".json").read_bytes() == found.manifest.to_text(found.sha256)
 
 
 def test_inspect_of_a_file_names_the_features_that_are_missing(tmp_path, manifest):
@@ -146,6 +150,7 @@ def test_inspect_of_a_file_names_the_features_that_are_missing(tmp_path, manifes
         "this CPU lacks cheese; compile it for a target that this CPU can run, or load it on one "
         "that has them"
     )
+    assert run_json("inspect", path)["files_written"] == []
 
 
 def test_terminal_obeys_nothing_that_a_manifest_says(tmp_path, manifest):

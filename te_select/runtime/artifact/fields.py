@@ -42,8 +42,7 @@ def read(form: Any, value: Any, name: str) -> Any:
         return form.from_json(value)
     found = {}
     for each in known:
-        has_default = each.default is not MISSING or each.default_factory is not MISSING
-        if each.name in value or not has_default:
+        if each.name in value or each.default is each.default_factory is MISSING:
             found[each.name] = read(each.type, value.get(each.name), each.name)
     return form(**found)
 

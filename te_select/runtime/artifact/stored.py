@@ -158,10 +158,7 @@ def write_all(libraries: Mapping[Path, Stored]) -> None:
     """
     wanted: dict[Path, bytes] = {}
     for path, stored in libraries.items():
-        beside = {".json": stored.manifest.to_text(stored.sha256), **stored.static}
-        declared = header.text(stored.manifest)
-        if declared is not None:
-            beside[".h"] = declared
+        beside = {**_derived(stored), **stored.static}
         check_path(path, beside)
         wanted |= {path: stored.image}
         wanted |= {path.with_suffix(ending): data for ending, data in beside.items()}
@@ -169,6 +166,42 @@ def write_all(libraries: Mapping[Path, Stored]) -> None:
     for other in {path.with_suffix(ending) for path in libraries for ending in _BESIDE}:
         if other not in wanted and _is_ours(other):
             atomic.remove(other)  # of an earlier export: it would not fit
+
+
+def write_beside(stored: Stored, path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
+    """Write ``NAME.json`` and ``NAME.h`` again if they differ from what the library holds.
+
+    Parameters
+    ----------
+    stored
+        The library that `read` returned.
+    path
+        The ``.so``.
+
+    Returns
+    -------
+    tuple of two lists of str
+        The names of the files that were written; and why others that differ were left unchanged:
+        no export wrote them, or they cannot be written.
+    """
+    written, left = [], []
+    for ending, data in _derived(stored).items():
+        beside = on_disk.library_path(path).with_suffix(ending)
+        try:
+            _check_replaceable(beside)
+            if on_disk.is_missing(beside) or on_disk.read(beside) != data:
+                atomic.replace(beside, data)
+                written.append(beside.name)
+        except ArtifactError as error:
+            left.append(str(error))
+    return written, left
+
+
+def _derived(stored: Stored) -> dict[str, bytes]:
+    """The files beside a library that follow from its manifest, by their endings."""
+    declared = header.text(stored.manifest)
+    found = {".json": stored.manifest.to_text(stored.sha256)}
+    return found if declared is None else {**found, ".h": declared}
 
 
 def _check_replaceable(path: Path) -> None:

@@ -90,10 +90,19 @@ def test_library_of_a_long_name_has_its_manifest_or_is_not(pair, tmp_path, lengt
         loading.load("a" * 253 + ".so")
 
 
-def test_edits_beside_the_library_change_nothing(path):
+def test_edits_beside_the_library_change_nothing_and_are_undone(path):
     beside = path.with_suffix(".json")
-    beside.write_text(beside.read_text().replace('"lanes": 8', '"lanes": 9'))
+    text = beside.read_text()
+    beside.write_text(text.replace('"lanes": 8', '"lanes": 9'))
     assert loading.load(path).config == {"lanes": 8}
+    assert stored.write_beside(stored.read(path), path) == ([f"{path.stem}.json"], [])
+    assert beside.read_text() == text
+    assert stored.write_beside(stored.read(path), path) == ([], [])
+    beside.unlink()
+    assert stored.write_beside(stored.read(path), path) == ([f"{path.stem}.json"], [])
+    beside.write_text("{}")
+    assert "json is no manifest of te-select" in stored.write_beside(stored.read(path), path)[1][0]
+    assert beside.read_text() == "{}"
 
 
 @pytest.mark.parametrize(

@@ -84,3 +84,17 @@ def test_file_that_is_not_written_stays_where_it_is_no_ones(plain, tmp_path):
     stored.write(plain, tmp_path / "mask.so")
     assert listed(tmp_path) == ["mask.a", "mask.h", "mask.json", "mask.so"]
     assert (tmp_path / "mask.a").read_text() == "mine"
+
+
+def test_header_of_another_library_is_written_again(with_c, tmp_path):
+    """As where an export was killed between the library and its header."""
+    path = stored.write(with_c, tmp_path / "mask.so")
+    header = path.with_suffix(".h")
+    right = header.read_bytes()
+    for wrong in (right.replace(b"8", b"9"), None):
+        header.unlink() if wrong is None else header.write_bytes(wrong)
+        assert stored.write_beside(with_c, path) == (["mask.h"], [])
+        assert header.read_bytes() == right
+    header.write_bytes(b"#define MASK 1\n")
+    assert "mask.h is no header of te-select" in stored.write_beside(with_c, path)[1][0]
+    assert header.read_bytes() == b"#define MASK 1\n"
