@@ -14,7 +14,8 @@ from te_select.selecting.kernels import library
 from te_select.selecting.torch_layout import is_ordinary, strides
 
 _TENSOR = torch.Tensor
-_NUMBERS = (int, float, complex, bool)
+_REAL_NUMBERS = (int, float, bool)  # not every type has a complex one to go to
+_NUMBERS = (*_REAL_NUMBERS, complex)
 _WIDTHS = (1, 2, 4, 8, 16)
 
 STATE.find()
@@ -152,7 +153,7 @@ def after_all_checks(cond: Any, x: Any, y: Any, out: Any) -> Any:
         return None
     found = _called(entry, cond, _bare(then), _bare(else_), out, dtype)
     if found is not None and not dtype.is_complex:  # a complex tensor may be a conjugated view
-        weak = tuple(kind for kind in _NUMBERS if type_beside(kind(), dtype) is dtype)
+        weak = tuple(kind for kind in _REAL_NUMBERS if type_beside(kind(), dtype) is dtype)
         _entries[dtype] = entry, weak
     return found
 

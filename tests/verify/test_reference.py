@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_select.operator.dtypes import ELEMENT_TYPES
+from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.verify.reference import bits, first_difference, placed, special_bits
 from tests.support import strategies as s
 
@@ -31,7 +31,7 @@ def test_operands_are_placed_as_the_rule_says(workload, seed):
 @pytest.mark.parametrize("dtype", sorted(ELEMENT_TYPES))
 def test_special_bits_hold_what_arithmetic_would_change(dtype):
     values = special_bits(dtype)
-    kind = s.numpy_dtype(dtype)
+    kind = numpy_dtype(dtype)
     if kind.kind in "biu":
         width = kind.itemsize
         assert {0, (1 << 8 * width) - 1, 1 << 8 * width - 1} <= set(values.tolist())
