@@ -128,6 +128,7 @@ def test_ranges_of_sizes_are_those_of_the_names(tmp_path, fake):
     fake()
     entry = log.read(tmp_path / TARGET).entries[0]
     words = shlex.split(entry.session["command"])
+    assert "b=3:300" in words
     assert run(*words[1:]).exit_code == 0  # the recorded command finds its record
     (best,) = run_json("logs", "best", *flags[:-2], *ON, "--tuning-logs", tmp_path)
     assert "sizes b=3:300" in best["why"]

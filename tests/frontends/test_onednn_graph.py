@@ -26,6 +26,9 @@ READ = {
         [made("SoftMax", (1, [OPEN, 4]), (8, [OPEN, 4])), select([1, 1], [OPEN, 4], [])], NAMED),
     "what is said of a tensor anywhere": (
         [MATMUL, select([4], [OPEN], [])], {"then_shape": (2, 4)}),
+    "dim that is said where the Select reads it": (
+        [made("SoftMax", (8, [2, 4]), (1, [OPEN, 4])), select([4], [2, 4], [])],
+        {"status": "compiled", "then_shape": (2, 4)}),
     "output that is left open": (
         [made("SoftMax", (8, [2, 4]), (1, [OPEN])), select([4], [OPEN], [])],
         DISPATCHED | {"then_shape": None}),

@@ -154,6 +154,9 @@ READ = {
         [node("RandomNormal", [], ["x"], shape=[4]), constant("c", [True]),
          constant("y", np.zeros(1, "f4")), WHERE], [], {}, COMPILED),
     "external data": ([WHERE], [COND, Y], {"initializer": [external("x")]}, {"then_shape": (4,)}),
+    "sparse initializer": ([WHERE], [tensor("c", "bool", [8]), Y],
+        {"sparse_initializer": [helper.make_sparse_tensor(WEIGHTS[0], of([1, 5]), [8])]},
+        COMPILED | {"then_shape": (8,)}),
     "two nodes of one name": (
         [WHERE, node("Where", ["c", "out", "y"], ["again"], name="w")], INPUTS, {},
         {"name": "w", "place": "graph#0"}, {"name": "w", "place": "graph#1"}),

@@ -91,6 +91,15 @@ def test_wheres_are_numbered_and_equal_ones_share_a_kernel():
     assert len(kernels) == 1 and len(mod.attrs["external_mods"]) == 1
 
 
+def test_wheres_of_each_function_are_numbered_from_0():
+    mod = where_module((16, 64), (16, 64), (16, 64))
+    mod["other"] = where_module((16, 64), (16, 64), ())["main"].with_attr("global_symbol", "other")
+    assert sorted(decisions(UseSelect(TARGET)(mod))) == [
+        ("main#0", "replaced"),
+        ("other#0", "replaced"),
+    ]
+
+
 def test_wanted_decides_place_by_place():
     asked = []
 

@@ -42,6 +42,7 @@ def test_conversion_errors_are_raised_only_as_numpy_does(raised):
         (cond, signalling, np.zeros(1)),
         *((cond, single, np.arange(2)) for single in (signalling[0], parts[0])),
         *((cond, of_type, number) for of_type in (floats, floats.astype("f2"))),
+        (cond, parts.reshape(()), np.zeros(1, "c16")),
         (cond, signalling, 1e300 + 0j),
         (floats, several, 1e300 + 0j),
         (floats, floats, 1e300 + 0j),

@@ -190,3 +190,10 @@ def test_library_says_from_where_on_stores_go_past_the_cache(library, monkeypatc
     first = past["stores_past_the_cache"]
     assert [library.streams(moved, 0, 0, threads) for moved in (first - 1, first)] == [0, 1]
     assert past["fills_past_the_cache"] == NEVER
+
+
+@pytest.mark.parametrize("kind", ["stream", "fill"])
+def test_threshold_that_is_never_is_not_lowered_to_the_caches(library, monkeypatch, kind):
+    monkeypatch.setenv("TE_SELECT_PROFILE", f"{kind}_per_thread={NEVER}")
+    past = Profile.parse(library.find().decode()).past_the_cache
+    assert past[{"stream": "stores", "fill": "fills"}[kind] + "_past_the_cache"] == NEVER
