@@ -63,6 +63,8 @@ setup(
             depends=list(map(str, HEADERS)),
             extra_compile_args=[
                 *("-std=gnu11", "-O2", "-fvisibility=hidden", *WARNINGS),
+                # Else a call of 1,024 elements takes 140 or 159 ns, as files are linked (Zen 5).
+                "-falign-functions=64",
                 *(f"-ffile-prefix-map={folder}={name}" for folder, name in PREFIXES.items()),
             ],
         )
