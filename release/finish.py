@@ -34,7 +34,7 @@ def main() -> None:
             (info,) = root.glob("*.dist-info")
             document = contents(PathDistribution(info), root, info / "WHEEL")
             place = info / "sboms" / f"{root.name}.cdx.json"
-            place.parent.mkdir()
+            place.parent.mkdir(exist_ok=True)
             place.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
             python("wheel", "pack", "--dest-dir", str(wheel.parent), str(root))
         if "linux_" in wheel.name:
@@ -79,9 +79,10 @@ def package(need: Requirement) -> dict[str, Any]:
 
 
 def python(module: str, *words: str, check: bool = True) -> str:
-    """What a module prints that is run by this Python."""
+    """What a module prints that is run by this Python; its errors if that is nothing."""
     command = [sys.executable, "-m", module, *words]
-    return subprocess.run(command, check=check, capture_output=True, text=True).stdout
+    done = subprocess.run(command, check=check, capture_output=True, text=True)
+    return done.stdout or done.stderr
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ class Agenda:
         The most that the session may take.
     again
         Whether what is unsure has another turn while there is time. If not, the time begins when
-        the first default is measured: then all processes have imported what they need.
+        the first default has been measured: then all processes have imported what they need.
     """
 
     def __init__(
@@ -184,9 +184,7 @@ class Agenda:
             One for each job, once it is known.
         """
         waiting: list[Job] = []
-        for number, job in enumerate(self._jobs):
-            if number == 1 and not self._again:
-                self._begun = time.monotonic()
+        for job in self._jobs:
             try:
                 found = self._look(job, begin, observe)
             except UntunableError as error:
@@ -195,8 +193,6 @@ class Agenda:
                 yield found
             else:
                 waiting.append(found)
-        if len(self._jobs) == 1 and not self._again:
-            self._begun = time.monotonic()
         # The most seconds of a call beyond those that the roof needs come first.
         waiting.sort(key=lambda job: (job.seconds or 0.0) * (job.share - 1))
         queue = [(job, replace(job.outcome(), passed_over=OUT_OF_TIME), 0.0) for job in waiting]
@@ -225,12 +221,15 @@ class Agenda:
         if not session.options.force and (record := session.find(job.task)):
             knobs = session.kept_knobs(job.task)
             return replace(job.outcome(), record=record, fresh=False, knobs=knobs)
-        if self._left(LOOKING) < self._look_time():
+        is_first = not self._looks and not self._again
+        if not is_first and self._left(LOOKING) < self._look_time():
             return job
         begin(job)
         now = time.monotonic()
         job = job.looked_at(observe)
         self._looks.append(time.monotonic() - now)
+        if is_first:
+            self._begun = time.monotonic()
         begun = session.last_run is not None and session.last_run.has_begun
         has_time = self._left(LOOKING) >= self._look_time()
         if job.share < NEAR_ROOF or self._every or begun or not has_time:

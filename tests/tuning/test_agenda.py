@@ -61,7 +61,8 @@ def run(tmp_path, monkeypatch):
         start.begun = []
         start.measurer = Measurer(seconds, stop_after)
         monkeypatch.setattr(session_module, "open_measurer", lambda *_: start.measurer)
-        given = {"every": False} | {k: options.pop(k) for k in ("every", "seconds") if k in options}
+        own = ("every", "seconds", "again")
+        given = {"every": False} | {k: options.pop(k) for k in own if k in options}
         options = {"patient": True, **options}
         opened = [Session(t, tmp_path, runner, Options(**options)) for t in targets]
         jobs = [Job(str(w.out_shape[0]), s, s.task(w)) for w in workloads for s in opened]
@@ -98,6 +99,18 @@ def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, busy, second
     outcomes = run(*workloads, trials=3, seconds=seconds)
     assert [outcome.name for outcome in outcomes if outcome.record.unsure] == unsure
     assert len(log.read(run.folder / TARGET).entries) == len(outcomes)
+
+
+def test_time_of_an_effort_begins_after_the_first_look_that_was_taken(run):
+    """A workload that has a record is not looked at; processes begin in the first look."""
+    run(FAST, trials=3)
+
+    def slow_roof(_kind, moved):
+        run.clock.now += 60.0
+        return moved / 1e-3
+
+    _, outcome = run(FAST, SLOW, trials=3, seconds=30, again=False, roof=slow_roof)
+    assert outcome.record.trials == 3
 
 
 def test_gain_counts_what_the_roof_leaves_not_the_time(run):

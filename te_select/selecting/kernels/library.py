@@ -246,10 +246,10 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
         with gzip.open(io.BytesIO(on_disk.read(seal))) as file:
             image = embedded.unsealed(image, file.read(_MOST_BYTES))
         manifest, _ = _checked(image, str(PREBUILT))
-    except caught(ArtifactError, OSError, EOFError, MemoryError, struct.error, zlib.error) as error:
-        reason = error if isinstance(error, OSError) else "it or its seal is damaged"
+    except caught(ArtifactError, OSError, EOFError, MemoryError, struct.error, zlib.error):
+        reason = "it or its seal is missing, unreadable or damaged"
         again = "install its package again, from where it came"
-        warn(f"{PREBUILT} cannot be used, {again}: {reason}", once="where")
+        warn(f"{PREBUILT} cannot be used, as {reason}: {again}", once="where")
         return None
     return image if set(parts) <= set(_held(manifest)) else None
 

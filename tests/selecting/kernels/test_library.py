@@ -317,8 +317,8 @@ def test_damaged_library_of_the_wheel_is_named(wheel, tmp_path, how):
     found = use(tmp_path / "cache", before)
     assert found["calls"] == 0
     (warning,) = found["warnings"]
-    again = "install its package again, from where it came"
-    assert warning.startswith(f"{path} cannot be used, {again}: ")
+    reason = "it or its seal is missing, unreadable or damaged"
+    assert warning.startswith(f"{path} cannot be used, as {reason}: install its package again")
 
 
 @pytest.mark.parametrize("has_other_kernels", [False, True])
