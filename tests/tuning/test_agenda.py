@@ -101,7 +101,7 @@ def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, busy, second
     assert len(log.read(run.folder / TARGET).entries) == len(outcomes)
 
 
-def test_time_of_an_effort_begins_after_the_first_look_that_was_taken(run):
+def test_time_of_an_effort_begins_after_a_look_that_was_taken(run):
     """A workload that has a record is not looked at; processes begin in the first look."""
     run(FAST, trials=3)
 
