@@ -174,7 +174,7 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
         config = replace(config, unroll=1, stream_from=0)
     leaf = pattern.loops[-2:] if config.rows else pattern.loops[-1:]
     cond, then, else_ = (
-        notes.letter([getattr(loop, operand) for loop in leaf] or [True])
+        notes.letter([getattr(loop, operand) for loop in leaf]) if leaf else "f"
         for operand in ("cond", "then", "else_")
     )
     inner = pattern.loops[-1].extent if config.rows else 1

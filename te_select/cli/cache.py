@@ -34,11 +34,7 @@ def info_command(show_all: All = False, as_json: Json = False) -> None:
         "limit": cache.limit(),
         "problem": cache.problem(),
         "entries": [
-            {
-                "name": path.name,
-                "bytes": about.st_size,
-                "used": str(datetime.datetime.fromtimestamp(int(about.st_mtime)).astimezone()),
-            }
+            {"name": path.name, "bytes": about.st_size, "used": _time(about.st_mtime)}
             for path, about in listed
         ],
     }
@@ -56,3 +52,7 @@ def clear_command(as_json: Json = False) -> None:
     removed = cache.clear()
     size = sum(about.st_size for about in removed.values())
     show({"folder": cache.folder(), "removed": len(removed), "bytes": size}, as_json)
+
+
+def _time(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")

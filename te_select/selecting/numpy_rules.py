@@ -61,11 +61,9 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
         raise TypeError(f"where() got an unexpected keyword argument {name!r}; expected out")
     if (of := tensor_libraries.find((*args, out))) is not None:
         return of(*args, out=out)
-    if (
-        reason == extension.CONVERSION
-    ):  # the C half makes arrays, so that warnings name the user's line
+    if reason == extension.CONVERSION:
         mask = bits.find(args[0])
-        if mask is None:
+        if mask is None:  # the C half makes arrays, so that warnings name the user's line
             return NotImplemented
         tensor_libraries.by_type[type(args[0])] = by_bits
         found = by_bits(*args, out=out)

@@ -20,6 +20,15 @@ from tests.support.tuning_fakes import BIG, FakeMeasurer
 from tests.support.tuning_records import V4
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of sessions, which only measuring moves."""
+    made = Clock()
+    for module in (session, trials):
+        monkeypatch.setattr(module, "time", made)
+    return made
+
+
 def test_quick_session_tries_few_configs_and_has_short_finals(run):
     record = run(BIG, effort="quick", trials=None, patient=False)
     assert record.trials <= EFFORTS["quick"].trials
@@ -35,11 +44,8 @@ def test_what_is_given_overrides_the_effort():
     assert ChoiceFlags(minutes=1).seconds(Options(effort="quick"), 39) == 60
 
 
-def test_time_of_one_workload_begins_with_its_default(run, monkeypatch):
+def test_time_of_one_workload_begins_with_its_default(run, clock):
     """Before that the processes that measure import TVM."""
-    clock = Clock()
-    for module in (session, trials):
-        monkeypatch.setattr(module, "time", clock)
 
     class Slow(FakeMeasurer):
         def measure(self, candidates):
@@ -52,11 +58,8 @@ def test_time_of_one_workload_begins_with_its_default(run, monkeypatch):
     assert record.unsure == ""  # the time is over as it should be
 
 
-def test_ranges_of_sizes_keep_the_time_too(run, monkeypatch):
+def test_ranges_of_sizes_keep_the_time_too(run, clock):
     """A config is measured at three sizes, and is known only after the third."""
-    clock = Clock()
-    for module in (session, trials):
-        monkeypatch.setattr(module, "time", clock)
 
     class Slow(FakeMeasurer):
         def measure(self, candidates):

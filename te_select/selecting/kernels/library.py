@@ -247,9 +247,9 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
             image = embedded.unsealed(image, file.read(_MOST_BYTES))
         manifest, _ = _checked(image, str(PREBUILT))
     except caught(ArtifactError, OSError, EOFError, MemoryError, struct.error, zlib.error):
-        reason = "it or its seal is missing, unreadable or damaged"
+        why = "it or its seal is missing, unreadable or damaged"
         again = "install its package again, from where it came"
-        warn(f"{PREBUILT} cannot be used, as {reason}: {again}", once="where")
+        warn(f"{PREBUILT} cannot be used, as {why}: {again}", once="where")
         return None
     return image if set(parts) <= set(_held(manifest)) else None
 
