@@ -247,7 +247,7 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
             image = embedded.unsealed(image, file.read(_MOST_BYTES))
         manifest, _ = _checked(image, str(PREBUILT))
     except caught(ArtifactError, OSError, EOFError, MemoryError, struct.error, zlib.error):
-        why = "it or its seal is missing, unreadable or damaged"
+        why = "it or its seal is missing, unreadable, damaged or for another CPU"
         again = "install its package again, from where it came"
         warn(f"{PREBUILT} cannot be used, as {why}: {again}", once="where")
         return None

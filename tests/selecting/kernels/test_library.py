@@ -317,7 +317,7 @@ def test_damaged_library_of_the_wheel_is_named(wheel, tmp_path, how):
     found = use(tmp_path / "cache", before)
     assert found["calls"] == 0
     (warning,) = found["warnings"]
-    reason = "it or its seal is missing, unreadable or damaged"
+    reason = "it or its seal is missing, unreadable, damaged or for another CPU"
     assert warning.startswith(f"{path} cannot be used, as {reason}: install its package again")
 
 
