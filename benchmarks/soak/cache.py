@@ -41,8 +41,13 @@ def attack(seed: int, found: Found, starts: int = 8, kills: int = 5) -> None:
 
 
 def _start_cold(folder: Path, count: int, found: Found) -> None:
-    """Processes that find no entry at one moment, and whose locks do nothing."""
-    begun = [_start(folder, _NO_LOCKS) for _ in range(count)]
+    """Processes that find no entry at one moment, and whose locks do nothing.
+
+    Others, whose locks work, would take the temporary folders for left behind.
+    """
+    temporary = folder.with_name("cold-tmp")
+    temporary.mkdir()
+    begun = [_start(folder, _NO_LOCKS, {"TMPDIR": str(temporary)}) for _ in range(count)]
     for process in begun:
         found.tried("cold starts at one moment")
         _judge("a cold start", process, found)
