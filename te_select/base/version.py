@@ -2,7 +2,7 @@
 
 from importlib import metadata
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 
 def installed(*names: str) -> str | None:
