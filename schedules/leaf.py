@@ -1,7 +1,6 @@
-"""What a schedule writes on its leaf: the span that takes its place, the pattern and the knobs.
+"""What a schedule writes on its leaf: the span that takes its place, and the knobs.
 
-A span's name does not tell every knob. So pattern and knobs are annotations, too. They stand in the
-trace of a tuning record, so that reading a log makes no object of TVM.
+The knobs stand in the trace of a tuning record, so that reading a log makes no object of TVM.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,23 +8,29 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 import tvm_ffi
-from tvm import IRModule, s_tir, tirx
+from tvm import IRModule, ir, s_tir, sym, tirx
 
-from te_select.operator.access import AccessPattern
+from te_select.errors import SelectError
+from te_select.operator.access import Loop
 
 ANNOTATION = "te_select.span"
-PATTERN = "te_select.pattern"
 KNOB = "te_select.knob."  # followed by the name of the knob
+CONDITION = "uint8"
+# Carried element types of then, else and out in the definition.
+CARRIED = ("uint8", "uint16", "uint32", "uint64")
 _Config = TypeVar("_Config")
 
 
-def letter(along: Sequence[bool]) -> str:
-    """How an operand moves along the loops of a leaf, as spans of every kind write it.
+def letters(loops: Sequence[Loop]) -> list[str]:
+    """How cond, then and else move along the loops of a leaf, as spans of every kind write it.
 
     ``s``, one value: along none. ``f``, with every element: along all. ``i``, one row: along the
-    innermost, but not along all. ``o``, row-constant: along others only. The flags are those of the
-    loops, outermost first.
+    innermost, but not along all. ``o``, row-constant: along others only.
     """
+    return [_letter([operand in loop.movers for loop in loops]) for operand in "cte"]
+
+
+def _letter(along: Sequence[bool]) -> str:
     if not any(along):
         return "s"
     if all(along):
@@ -33,9 +38,7 @@ def letter(along: Sequence[bool]) -> str:
     return "i" if along[-1] else "o"
 
 
-def annotate(
-    sch: s_tir.Schedule, leaf: Any, symbol: str, pattern: AccessPattern, config: Any
-) -> None:
+def annotate(sch: s_tir.Schedule, leaf: Any, symbol: str, config: Any) -> None:
     """Write the annotations on the leaf.
 
     Parameters
@@ -46,13 +49,10 @@ def annotate(
         The loop that the span replaces.
     symbol
         The span's name.
-    pattern
-        The workload's access pattern.
     config
         The knobs; numbers may be random variables of MetaSchedule.
     """
     sch.annotate(leaf, ANNOTATION, symbol)
-    sch.annotate(leaf, PATTERN, pattern.key)
     for knob in fields(config):
         value = getattr(config, knob.name)
         sch.annotate(leaf, KNOB + knob.name, int(value) if isinstance(value, bool) else value)
@@ -98,6 +98,69 @@ def leaves(body: tirx.Stmt) -> list[tirx.For]:
     loops: list[tirx.For] = []
     tvm_ffi.structural_walk(body, (tirx.For, loops.append), order="pre")
     return [loop for loop in loops if ANNOTATION in loop.annotations]
+
+
+def with_leaf(body: tirx.Stmt, instead: tirx.Stmt) -> tirx.Stmt:
+    """The statements with another one in the place of the leaf."""
+    return tvm_ffi.structural_map(
+        body,
+        (tirx.For, lambda loop: instead if ANNOTATION in loop.annotations else loop),
+        order="pre",
+    )
+
+
+def parts_of(store: Any) -> dict[str, Any]:
+    """What a store selects: ``cond``, ``then``, ``else``, and as ``out`` the element it writes.
+
+    They are empty if it is no store of a Select.
+    """
+    if not isinstance(store, tirx.BufferStore) or not isinstance(store.value, tirx.Select):
+        return {}
+    select = store.value
+    return {
+        "cond": select.condition,
+        "then": select.true_value,
+        "else": select.false_value,
+        "out": tirx.BufferLoad(store.buffer, store.indices),
+    }
+
+
+def is_zero(value: ir.Expr) -> bool:
+    """Whether an expression is the literal 0."""
+    return isinstance(value, tirx.IntImm) and value.value == 0
+
+
+def rows_left(condition: ir.Expr, row: ir.Var) -> ir.Expr:
+    """How many rows from row 0 on the guard ``scale * row + first < end`` lets through."""
+    if not isinstance(condition, tirx.LT):
+        raise refused(condition)
+    left = sym.detect_linear_equation(condition.a, [row])
+    right = sym.detect_linear_equation(condition.b, [row])
+    analyzer = sym.Analyzer()
+    if not (left and right and analyzer.can_prove_equal(right[0], 0)):
+        raise refused(condition)
+    scale, first = left
+    if not analyzer.can_prove(scale > 0):
+        raise refused(condition)
+    return tirx.floordiv(condition.b - first + scale - 1, scale)
+
+
+def replaced(expr: Any, variables: Sequence[ir.Var], values: Sequence[ir.Expr]) -> Any:
+    """An expression with values in the place of variables."""
+    pairs = list(zip(variables, values, strict=True))
+    return tvm_ffi.structural_map(
+        expr, (ir.Var, lambda var: next((to for each, to in pairs if var.same_as(each)), var))
+    )
+
+
+def refused(statement: Any) -> SelectError:
+    """The error for a leaf that no span can replace."""
+    text = " ".join(str(statement).split())
+    return SelectError(
+        f"the leaf {text!r} has no span; expected out[...] = T.Select(cond[...] != "
+        f"T.{CONDITION}(0), then[...], else_[...]) with cond of {CONDITION}, then, else_ and out "
+        f"of one of {', '.join(CARRIED)}, and every index a loop's or 0"
+    )
 
 
 def config_of(

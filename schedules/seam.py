@@ -70,7 +70,7 @@ class Schedule(Protocol):
         ----------
         sch
             Schedule of the function that `te_select.operator.definition` made. It is changed in
-            place. Pattern and knobs are written on its leaf (`te_select.schedules.leaf`).
+            place. The knobs are written on its leaf (`te_select.schedules.leaf`).
         pattern
             The same workload's access pattern.
         target

@@ -144,7 +144,7 @@ def may_stream(pattern: AccessPattern) -> bool:
 
 def skippable(pattern: AccessPattern) -> bool:
     """Whether cond moves along the leaf and a side does too, which a span may then skip."""
-    return any(leaf.cond and (leaf.then or leaf.else_) for leaf in pattern.loops[-1:])
+    return pattern.loops != () and pattern.loops[-1].movers in ("ct", "ce", "cte")
 
 
 def threads(pattern: AccessPattern, grain: int) -> int:

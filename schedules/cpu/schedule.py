@@ -136,12 +136,7 @@ def apply_to(
         task = sch.fuse(*outer[:FUSED_LOOPS]) if len(outer) > 1 else outer[0]
         if config.bytes_per_thread:
             sch.parallel(task)
-    span = span_of(pattern, config)
-    if span.skipping:
-        own = isa.of(target)
-        level = isa.level_of(target)
-        span = replace(span, reduces=own.reduces, reloads=level.reloads)
-    notes.annotate(sch, leaf, span.symbol, pattern, config)
+    notes.annotate(sch, leaf, span_of(pattern, config, target).symbol, config)
 
 
 def dedup_key(
@@ -168,17 +163,16 @@ def dedup_key(
     return knobs.effect(config, leads_to)
 
 
-def span_of(pattern: AccessPattern, config: Config) -> Span:
-    """Choose the span for the leaf of a pattern."""
+def span_of(pattern: AccessPattern, config: Config, target: Target | None = None) -> Span:
+    """Choose the span for the leaf of a pattern; without a target, as x86-64 has it."""
     if not pattern.loops:
         config = replace(config, unroll=1, stream_from=0)
     leaf = pattern.loops[-2:] if config.rows else pattern.loops[-1:]
-    cond, then, else_ = (
-        notes.letter([getattr(loop, operand) for loop in leaf]) if leaf else "f"
-        for operand in ("cond", "then", "else_")
-    )
+    cond, then, else_ = notes.letters(leaf) if leaf else "fff"
     inner = pattern.loops[-1].extent if config.rows else 1
     end_to_end = config.rows and inner is not None and not share_vectors(pattern)
+    skipping = not config.rows and config.skip != 0 and skippable(pattern)
+    own = target if skipping else None
     return Span(
         width=pattern.width,
         cond=cond,
@@ -188,9 +182,11 @@ def span_of(pattern: AccessPattern, config: Config) -> Span:
         vector_bytes=config.vector_bytes,
         unroll=1 if config.rows else config.unroll,
         streaming=config.stream_from != 0,
-        skipping=not config.rows and config.skip != 0 and skippable(pattern),
+        skipping=skipping,
         end_to_end=end_to_end,
         forwards=config.backwards == 0 and not end_to_end,
+        reduces=own is not None and isa.of(own).reduces,
+        reloads=own is not None and isa.level_of(own).reloads,
     )
 
 

@@ -18,9 +18,6 @@ length known only at the call. `statements` chooses the file.
   if no vector can be aligned, stores are plain. The caller fences them.
 """
 
-from __future__ import annotations
-
-import re
 from dataclasses import dataclass
 
 # Unroll factor of short rows, in groups of ``lanes`` rows. Two, stored one by one or in one batch,
@@ -43,10 +40,6 @@ _WORDS = {
     "reduces": "_reduced",
     "reloads": "_reloaded",
 }
-_SYMBOL = re.compile(
-    r"te_select_span_w(\d+)_([fois])([fois])([fois])_i(\d+)_v(\d+)_u(\d+)"
-    + "".join(f"({word})?" for word in _WORDS.values())
-)
 
 
 @dataclass(frozen=True)
@@ -126,13 +119,3 @@ class Span:
             f"te_select_span_w{self.width}_{moves}_i{self.inner}"
             f"_v{self.vector_bytes}_u{self.unroll}{flags}"
         )
-
-    @classmethod
-    def from_symbol(cls, symbol: str) -> Span:
-        """Read the parameters back from a symbol."""
-        match = _SYMBOL.fullmatch(symbol)
-        if match is None:
-            raise ValueError(f"{symbol!r} is not the symbol of a span")
-        width, cond, then, else_, inner, vector_bytes, unroll, *flags = match.groups()
-        sizes = int(inner), int(vector_bytes), int(unroll)
-        return cls(int(width), cond, then, else_, *sizes, *(flag is not None for flag in flags))

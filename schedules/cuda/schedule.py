@@ -54,7 +54,7 @@ STREAM_FROM_BYTES = 1 << 25  # of output; the L2 of an H200 has 50 MB, for broad
 
 
 def _skips(pattern: AccessPattern, _default: Any, _target: Any) -> tuple[bool, ...]:
-    return (False, True) if pattern.loops and pattern.loops[-1].cond else (True,)
+    return (False, True) if pattern.loops and "c" in pattern.loops[-1].movers else (True,)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def default_config(pattern: AccessPattern, target: Any) -> Config:
         (v for v in VECTORS if v <= most and _blocks(known, BLOCK, v) >= ENOUGH_BLOCKS),
         default=1,
     )
-    kept = any(moves(pattern, operand) in "iop" for operand in ("cond", "then", "else_"))
+    kept = any(letter in "iop" for letter in moves(pattern))
     stream = kept and known is not None and known >= STREAM_FROM_BYTES
     skip = vectors > 1 or _skips(pattern, None, target)[0]  # small work would wait twice for memory
     return Config(BLOCK, vectors, stream, skip, max_blocks=0)
@@ -139,7 +139,7 @@ def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Conf
         sch.reorder(tile, thread, turn, vector)
     sch.bind(tile, "blockIdx.x")
     sch.bind(thread, "threadIdx.x")
-    leaf.annotate(sch, vector, span.symbol, pattern, config)
+    leaf.annotate(sch, vector, span.symbol, config)
 
 
 def dedup_key(
@@ -169,7 +169,7 @@ def may_share_record(pattern: AccessPattern, measured: AccessPattern, target: Ta
 
 def span_of(pattern: AccessPattern, config: Config) -> Span:
     """Choose the span for the leaf of a pattern."""
-    cond, then, else_ = (moves(pattern, operand) for operand in ("cond", "then", "else_"))
+    cond, then, else_ = moves(pattern)
     return Span(pattern.width, cond, then, else_, config.stream, config.skip)
 
 

@@ -8,18 +8,14 @@ each operand.
 from __future__ import annotations
 
 import functools
-import math
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from te_select.operator.access import STAYS, AccessPattern, Step
-from te_select.schedules.leaf import letter
+from te_select.operator.access import AccessPattern, product
+from te_select.schedules.leaf import letters
 
 VECTOR_BYTES = 16  # bytes; the widest load and store that every arch has
-_SYMBOL = re.compile(r"te_select_span_w(\d+)_([fiops])([fiops])([fiops])(_cs)?(_sk)?")
 _FUNCTION = "__device__ __forceinline__"
 _MOVES = {"f": "FLAT", "i": "INNER", "o": "OUTER", "p": "PAIR", "s": "FIXED"}
 
@@ -28,7 +24,7 @@ _MOVES = {"f": "FLAT", "i": "INNER", "o": "OUTER", "p": "PAIR", "s": "FIXED"}
 class Span:
     """One span kernel.
 
-    How an operand moves along all loops is one letter of `te_select.schedules.leaf.letter`, or
+    How an operand moves along all loops is one letter of `te_select.schedules.leaf.letters`, or
     ``"p"``, a broadcast 16-byte element: it moves along an innermost loop of two 8-byte halves
     only.
 
@@ -62,24 +58,16 @@ class Span:
         flags = f"{'_cs' if self.streaming else ''}{'_sk' if self.skipping else ''}"
         return f"te_select_span_w{self.width}_{self.cond}{self.then}{self.else_}{flags}"
 
-    @classmethod
-    def from_symbol(cls, symbol: str) -> Span:
-        """Read the parameters back from a symbol."""
-        match = _SYMBOL.fullmatch(symbol)
-        if match is None:
-            raise ValueError(f"{symbol!r} is not the symbol of a span")
-        width, cond, then, else_, *flags = match.groups()
-        streaming, skipping = (flag is not None for flag in flags)
-        return cls(int(width), cond, then, else_, streaming, skipping)
 
-
-def moves(pattern: AccessPattern, operand: str) -> str:
-    """How ``operand`` (``"cond"``, ``"then"`` or ``"else_"``) moves, as the letter of a `Span`."""
-    along = [bool(getattr(loop, operand)) for loop in pattern.loops]
-    halves = any(loop.extent == 2 for loop in pattern.loops[-1:])  # noqa: PLR2004 - of a pair
-    if halves and pattern.width == VECTOR_BYTES // 2 and along[-1] and not any(along[:-1]):
-        return "p"
-    return letter(along)
+def moves(pattern: AccessPattern) -> list[str]:
+    """How cond, then and else move, as the letters of a `Span`."""
+    is_half = pattern.width == VECTOR_BYTES // 2
+    pair = [loop for loop in pattern.loops[-1:] if is_half and loop.dims == (2,)]
+    found = letters(pattern.loops)
+    for k, operand in enumerate("cte"):
+        if pair and pair == [loop for loop in pattern.loops if operand in loop.movers]:
+            found[k] = "p"
+    return found
 
 
 @functools.cache
@@ -97,7 +85,6 @@ def kernel(
     pattern: AccessPattern,
     dim_names: Sequence[str],
     tiling: tuple[int, int, bool],
-    steps: Mapping[str, Sequence[Step]],
 ) -> str:
     """Write the kernel of one workload, without the prelude.
 
@@ -114,9 +101,6 @@ def kernel(
         The named dims, in the order of their parameters.
     tiling
         Threads per block, vectors per thread, and whether a block may take more than one tile.
-    steps
-        For ``cond``, ``then`` and ``else``, per loop of the pattern: elements from one iteration to
-        the next.
 
     Returns
     -------
@@ -125,12 +109,12 @@ def kernel(
     """
     threads, vectors, strided = tiling
     names = {name: f"n{k}" for k, name in enumerate(dim_names)}
-    letters = (span.cond, span.then, span.else_)
-    rows = not {"i", "o", "p"}.isdisjoint(letters)
+    moved = (span.cond, span.then, span.else_)
+    rows = not {"i", "o", "p"}.isdisjoint(moved)
     inner = pattern.loops[-1].extent if pattern.loops else 1
     offsets = [
-        _offset(letter, steps[operand], names)
-        for letter, operand in zip(letters, ("cond", "then", "else"), strict=True)
+        _offset(operand, letter, pattern, names)
+        for operand, letter in zip("cte", moved, strict=True)
     ]
     known_whole = not rows or (inner is not None and inner % span.lanes == 0)
     constants = {
@@ -224,32 +208,19 @@ def _position(symbol: str, pattern: AccessPattern, rows: bool, offsets: Sequence
     ]
 
 
-def _offset(letter: str, steps: Sequence[Step], names: Mapping[str, str]) -> str:
+def _offset(operand: str, letter: str, pattern: AccessPattern, names: Mapping[str, str]) -> str:
     """The offset of an operand's element, over the flat index or the indices of the loops."""
     if letter in "fs":
         return "flat" if letter == "f" else "0"
-    moved = [(f"i{k}", step) for k, step in enumerate(steps) if step != STAYS]
-    behind = [step for _, step in moved[1:]]
     offset = ""
-    for (index, step), following in zip(moved, [*behind, ()], strict=True):
-        offset = f"{offset} + {index}" if offset else index
-        if factors := _quotient(step, following):
-            product = " * ".join(
-                f"loops.{names[dim]}" if isinstance(dim, str) else f"{dim}ull" for dim in factors
+    for k, loop in enumerate(pattern.loops):
+        if operand not in loop.movers:
+            continue
+        if offset:
+            factors = " * ".join(
+                f"loops.{names[dim]}" if isinstance(dim, str) else f"{dim}ull"
+                for dim in product(loop.dims)
             )
-            offset = f"({offset}) * static_cast<Index>({product})"
+            offset = f"({offset}) * static_cast<Index>({factors}) + "
+        offset += f"i{k}"
     return offset
-
-
-def _quotient(step: Step, behind: Step) -> Step:
-    """One step of this loop, counted in steps of the next inner loop that moves: a product."""
-    literal, left = _literal(step), _literal(behind)
-    names = Counter(dim for dim in step if isinstance(dim, str))
-    names.subtract(dim for dim in behind if isinstance(dim, str))
-    if literal % left or min(names.values(), default=0) < 0:
-        raise ValueError(f"steps of {step} and {behind} elements are those of no compact operand")
-    return (*([literal // left] if literal != left else []), *sorted(names.elements()))
-
-
-def _literal(step: Step) -> int:
-    return math.prod(dim for dim in step if isinstance(dim, int))

@@ -4,20 +4,15 @@ A lowering replaces a leaf by a span, and a span always computes a Select. So ev
 assumes is read from the definition here.
 """
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 from tvm import ir, s_tir, tirx
 
-from te_select.errors import SelectError
-from te_select.operator.access import STAYS, AccessPattern, Step
+from te_select.operator.access import STAYS, AccessPattern, Step, product
 from te_select.operator.broadcast import Dim
-
-CONDITION = "uint8"
-# Carried element types of then, else and out in the definition.
-CARRIED = ("uint8", "uint16", "uint32", "uint64")
+from te_select.schedules.leaf import CARRIED, CONDITION, is_zero, parts_of, refused
 
 Steps = Mapping[str, tuple[Step, ...]]
 
@@ -42,18 +37,13 @@ def operands_of(store: Any) -> dict[str, ir.TensorLoad]:
         uint8 and the others of one carried type. Other conditions are refused, because a span tests
         for not 0. TVM also writes ``x > 0`` as ``0 < x``.
     """
-    if not isinstance(store, tirx.BufferStore):
+    loads = parts_of(store)
+    condition = loads.get("cond")
+    if not isinstance(condition, tirx.NE) or not is_zero(condition.b):
         raise refused(store)
-    select = store.value
-    if not isinstance(select, tirx.Select) or not isinstance(select.condition, tirx.NE):
-        raise refused(store)
-    zero = select.condition.b
-    if not isinstance(zero, tirx.IntImm) or zero.value != 0:
-        raise refused(store)
-    loads = {"cond": select.condition.a, "then": select.true_value, "else": select.false_value}
+    loads["cond"] = condition.a
     if not all(isinstance(load, ir.TensorLoad) for load in loads.values()):
         raise refused(store)
-    loads["out"] = tirx.BufferLoad(store.buffer, store.indices)
     types = {name: str(load.ty.dtype) for name, load in loads.items()}
     carried = {types["then"], types["else"], types["out"]}
     if types["cond"] != CONDITION or len(carried) > 1 or not carried <= set(CARRIED):
@@ -96,24 +86,14 @@ def steps_of(block: s_tir.SBlock, pattern: AccessPattern) -> Steps:
     Raises
     ------
     SelectError
-        If the block is not a Select, an index is neither a loop's variable nor 0, an operand does
-        not move evenly along the axes of a loop, or out is not C-contiguous.
+        If the block is not a Select, an index is neither a loop's variable nor 0, or an operand
+        does not move as the pattern has it: along its loops alone, C-contiguous.
     """
     loads = operands_of(block.body)
     steps = {operand: _along_loops(load, block, pattern) for operand, load in loads.items()}
-    if steps["out"] != _row_major(block, pattern):
+    if steps != {operand: pattern.steps(operand[0]) for operand in loads}:
         raise refused(block.body)
     return steps
-
-
-def refused(statement: Any) -> SelectError:
-    """The error for a leaf that no span can replace."""
-    text = " ".join(str(statement).split())
-    return SelectError(
-        f"the leaf {text!r} has no span; expected out[...] = T.Select(cond[...] != "
-        f"T.{CONDITION}(0), then[...], else_[...]) with cond of {CONDITION}, then, else_ and out "
-        f"of one of {', '.join(CARRIED)}, and every index a loop's or 0"
-    )
 
 
 def _along_loops(
@@ -123,38 +103,19 @@ def _along_loops(
     steps = [STAYS] * len(variables)
     shape = [_dim(extent) for extent in load.source.ty.shape]
     for k, index in enumerate(load.indices):
-        if isinstance(index, tirx.IntImm) and index.value == 0:
+        if is_zero(index):
             continue
         axis = next((i for i, var in enumerate(variables) if index.same_as(var)), None)
         if axis is None or steps[axis] != STAYS:
             raise refused(block.body)
-        steps[axis] = _product(shape[k + 1 :])
+        steps[axis] = product(shape[k + 1 :])
     for loop in pattern.loops:
         for outer, inner in pairwise(loop.axes):
-            if steps[outer] != _product([*steps[inner], _extent(block, inner)]):
+            extent = _dim(block.iter_vars[inner].dom.extent)
+            if steps[outer] != product([*steps[inner], extent]):
                 raise refused(block.body)
     return tuple(steps[loop.axes[-1]] for loop in pattern.loops)
 
 
-def _row_major(block: s_tir.SBlock, pattern: AccessPattern) -> tuple[Step, ...]:
-    """The steps of an operand that moves along every loop."""
-    extents = [[_extent(block, axis) for axis in loop.axes] for loop in pattern.loops]
-    return tuple(
-        _product(dim for behind in extents[k + 1 :] for dim in behind) for k in range(len(extents))
-    )
-
-
-def _extent(block: s_tir.SBlock, axis: int) -> Dim:
-    return _dim(block.iter_vars[axis].dom.extent)
-
-
 def _dim(extent: ir.Expr) -> Dim:
     return extent.value if isinstance(extent, tirx.IntImm) else str(extent.name)
-
-
-def _product(dims: Iterable[Dim]) -> Step:
-    """A product of dims as a step: its number unless that is 1, and its names in order."""
-    factors = list(dims)
-    literal = math.prod(dim for dim in factors if isinstance(dim, int))
-    names = sorted(dim for dim in factors if isinstance(dim, str))
-    return STAYS if literal == 0 else (*([literal] if literal != 1 else []), *names)

@@ -9,6 +9,7 @@ from tvm import ir, s_tir, sym, tirx
 
 from te_select.operator.broadcast import Dim
 from te_select.operator.workload import Workload
+from te_select.schedules.leaf import is_zero, parts_of
 
 _NAME = "T_where"  # of the blocks that TVM's topi makes of a where
 
@@ -84,16 +85,9 @@ def loads_of(block: s_tir.SBlock) -> dict[str, ir.TensorLoad]:
 
     They are empty if the block is no Select of elements.
     """
-    store = block.body
-    if not isinstance(store, tirx.BufferStore) or not isinstance(store.value, tirx.Select):
-        return {}
-    select = store.value
-    loads = {
-        "cond": _tested(select.condition),
-        "then": select.true_value,
-        "else": select.false_value,
-        "out": tirx.BufferLoad(store.buffer, store.indices),
-    }
+    loads = parts_of(block.body)
+    if loads:
+        loads["cond"] = _tested(loads["cond"])
     return loads if all(isinstance(load, ir.TensorLoad) for load in loads.values()) else {}
 
 
@@ -160,7 +154,7 @@ def _only_block(func: tirx.PrimFunc) -> s_tir.SBlock | None:
         return body.block if len(values) <= 1 else None
     plain = len(values) == len(loops) and all(
         value.same_as(loop.loop_var)
-        and _is_zero(loop.min)
+        and is_zero(loop.min)
         and analyzer.can_prove_equal(loop.extent, axis.dom.extent)
         for value, axis, loop in zip(values, axes, loops, strict=True)
     )
@@ -174,7 +168,7 @@ def _has_more(block: s_tir.SBlock) -> bool:
 
 def _tested(condition: ir.Expr) -> ir.Expr:
     """What is tested in ``0 < Cast(int64, cond)``, the form that TVM gives to cond; or in cond."""
-    if isinstance(condition, tirx.LT) and _is_zero(condition.a):
+    if isinstance(condition, tirx.LT) and is_zero(condition.a):
         condition = condition.b
     return condition.value if isinstance(condition, tirx.Cast) else condition
 
@@ -192,7 +186,7 @@ def _is_broadcast(load: ir.TensorLoad, axes: Sequence[ir.Var], out: ir.TensorLoa
         return False
     analyzer = sym.Analyzer()
     return all(
-        (_is_zero(index) and analyzer.can_prove_equal(extent, 1))
+        (is_zero(index) and analyzer.can_prove_equal(extent, 1))
         or (_is(index, axis) and analyzer.can_prove_equal(extent, full))
         for index, axis, extent, full in zip(
             load.indices, axes[lead:], shape, whole[lead:], strict=False
@@ -202,7 +196,3 @@ def _is_broadcast(load: ir.TensorLoad, axes: Sequence[ir.Var], out: ir.TensorLoa
 
 def _is(index: ir.Expr, axis: ir.Var) -> bool:
     return bool(index.same_as(axis))
-
-
-def _is_zero(value: ir.Expr) -> bool:
-    return isinstance(value, tirx.IntImm) and value.value == 0

@@ -7,7 +7,7 @@ from tvm.s_tir.dlight.base import ScheduleRule
 from tvm.target import Target
 
 from te_select.dlight.legalized import legalized
-from te_select.dlight.spans import with_spans
+from te_select.dlight.spans import with_span
 from te_select.errors import SelectError
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.schedules.cpu import isa, schedule
@@ -69,7 +69,8 @@ class Select(ScheduleRule):  # type: ignore[misc]  # TVM is untyped
         sch = s_tir.Schedule(func)
         block = sch.get_sblock(found.block.name_hint)
         schedule.apply_to(sch, block, pattern, target, config)
-        return s_tir.Schedule(with_spans(sch.mod["main"], _flags(pattern)))
+        span = schedule.span_of(pattern, config, target)
+        return s_tir.Schedule(with_span(sch.mod["main"], span, _flags(pattern)))
 
 
 def _is_better_left(pattern: AccessPattern) -> bool:

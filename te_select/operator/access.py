@@ -7,7 +7,8 @@ the same movers are fused. Nearly every workload ends as one to three loops.
 import functools
 import itertools
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,15 +33,14 @@ class Loop:
         The neighbouring output axes that it covers, outermost first.
     dims
         Their dims.
-    cond, then, else_
-        Whether the operand moves along it. If not, the operand stays at one element.
+    movers
+        The operands that move along it, as letters: ``"cte"``, ``"te"``, ... The others have
+        stride 0.
     """
 
     axes: tuple[int, ...]
     dims: tuple[Dim, ...]
-    cond: bool
-    then: bool
-    else_: bool
+    movers: str
 
     @property
     def extent(self) -> int | None:
@@ -56,12 +56,6 @@ class Loop:
     def text(self, between: str) -> str:
         """The number of iterations, or if a name decides it, the dims and what is between them."""
         return between.join(map(str, self.dims)) if self.extent is None else str(self.extent)
-
-    @property
-    def movers(self) -> str:
-        """The operands that move, as letters: ``"cte"``, ``"te"``, ..."""
-        moves = zip("cte", (self.cond, self.then, self.else_), strict=True)
-        return "".join(letter for letter, moving in moves if moving)
 
 
 @dataclass(frozen=True)
@@ -102,6 +96,29 @@ class AccessPattern:
         """
         return "_".join([f"w{self.width}", *(f"{e.text('x')}{e.movers}" for e in self.loops)])
 
+    def steps(self, operand: str) -> tuple[Step, ...]:
+        """Strides of an operand that is C-contiguous, along each loop.
+
+        Parameters
+        ----------
+        operand
+            Its letter; ``"o"`` for out, which moves along every loop.
+
+        Returns
+        -------
+        tuple of Step
+            Outermost loop first.
+        """
+        steps: list[Step] = []
+        behind: list[Dim] = []
+        for loop in reversed(self.loops):
+            if operand in loop.movers + "o":
+                steps.insert(0, product(behind))
+                behind += loop.dims
+            else:
+                steps.insert(0, STAYS)
+        return tuple(steps)
+
     def bytes_moved(self, sizes: Mapping[str, int] | None = None) -> int:
         """Bytes moved: every input element read once and every output element written once.
 
@@ -138,29 +155,32 @@ class AccessPattern:
             As `bytes_moved`, without what is not selected, if it comes in runs of whole lines of
             the cache.
         """
-        along = itertools.takewhile(lambda loop: not loop.cond, reversed(self.loops))
+        along = itertools.takewhile(lambda loop: "c" not in loop.movers, reversed(self.loops))
         run = block * math.prod(loop.bound({}) for loop in along) * self.width
         shares = {"t": density, "e": 1 - density} if run >= _LEAST_RUN else {}
         return round(sum(size * shares.get(of, 1.0) for of, size in self._bytes({}).items()))
 
     def _bytes(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """The bytes of each operand."""
-        extents = [loop.bound(sizes) for loop in self.loops]
-        elements = {
-            letter: math.prod(
-                extent
-                for loop, extent in zip(self.loops, extents, strict=True)
-                if letter in loop.movers
-            )
-            for letter in "cte"
-        }
-        sides = {letter: self.width * elements[letter] for letter in "te"}
-        return {"c": elements["c"], "o": self.width * math.prod(extents)} | sides
+
+        def elements(operand: str) -> int:
+            moved = (loop for loop in self.loops if operand in loop.movers + "o")
+            return math.prod(loop.bound(sizes) for loop in moved)
+
+        return {"c": elements("c")} | {each: self.width * elements(each) for each in "ote"}
 
     def __str__(self) -> str:
         """One line for people: ``12 x 1048576:ct``, extents with the operands that move."""
         loops = (f"{loop.text('*')}:{loop.movers}" for loop in self.loops)
         return " x ".join(loops) or "a single element"
+
+
+def product(dims: Iterable[Dim]) -> Step:
+    """A product of dims as a step: its number unless that is 1, and its names in order."""
+    factors = list(dims)
+    literal = math.prod(dim for dim in factors if isinstance(dim, int))
+    names = sorted(dim for dim in factors if isinstance(dim, str))
+    return STAYS if literal == 0 else (*([literal] if literal != 1 else []), *names)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -177,27 +197,17 @@ def access_pattern(workload: Workload) -> AccessPattern:
     AccessPattern
         Its loops: output axes of extent 1 are dropped, neighbours with the same movers are merged.
     """
-    loops = [
-        Loop((axis,), (dim,), *(axis in axes for axes in workload.broadcast.axes))
+    operands = list(zip("cte", workload.broadcast.axes, strict=True))
+    axes = [
+        ("".join(letter for letter, moved in operands if axis in moved), axis, dim)
         for axis, dim in enumerate(workload.out_shape)
         if dim != 1
     ]
     width = workload.element.width
     if width > LARGEST_INTEGER:
-        pair = Loop((len(workload.out_shape),), (width // LARGEST_INTEGER,), False, True, True)
-        loops.append(pair)
-    return AccessPattern(tuple(merged(loops)), min(width, LARGEST_INTEGER))
-
-
-def merged(loops: list[Loop]) -> list[Loop]:
-    """Fuse neighbouring loops with the same movers."""
-    nest: list[Loop] = []
-    for loop in loops:
-        if nest and nest[-1].movers == loop.movers:
-            before = nest.pop()
-            axes = (*before.axes, *loop.axes)
-            dims = (*before.dims, *loop.dims)
-            nest.append(Loop(axes, dims, loop.cond, loop.then, loop.else_))
-        else:
-            nest.append(loop)
-    return nest
+        axes.append(("te", len(workload.out_shape), width // LARGEST_INTEGER))
+    loops = []
+    for movers, neighbours in itertools.groupby(axes, key=operator.itemgetter(0)):
+        _, merged, dims = zip(*neighbours, strict=True)
+        loops.append(Loop(merged, dims, movers))
+    return AccessPattern(tuple(loops), min(width, LARGEST_INTEGER))

@@ -1,5 +1,6 @@
 """A leaf that is not exactly a Select is refused by every lowering, and never misread."""
 
+import functools
 import re
 
 import pytest
@@ -14,11 +15,13 @@ from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cuda import schedule as cuda
+from te_select.schedules.leaf import rows_left
 from tests.support import leaves
 from tests.support.leaves import PATTERN, SIZE, right, scheduled
 
+on_the_cpu = functools.partial(cpu_lowering.lower, target=None)
 LOWERINGS = [
-    pytest.param(cpu, cpu_lowering.lower, id="cpu"),
+    pytest.param(cpu, on_the_cpu, id="cpu"),
     pytest.param(cuda, cuda_lowering.lower, id="cuda"),
 ]
 ZERO = tirx.const(0, "uint8")
@@ -77,7 +80,7 @@ def swapped(cond, then, else_, i):
 
 def test_swapped_sides_work_on_the_cpu_and_not_on_cuda():
     """On the CPU the span gets addresses; a CUDA kernel takes its parameters."""
-    text = str(cpu_lowering.lower(scheduled(cpu, swapped), "kernel", (), PATTERN).script())
+    text = str(on_the_cpu(scheduled(cpu, swapped), "kernel", (), PATTERN).script())
     (side,) = re.findall(r"then_data_1:.*T.address_of\((\w+)\[", text)
     assert side.startswith("else_")
     with pytest.raises(SelectError, match="has no span"):
@@ -89,12 +92,12 @@ def test_guard_of_another_form_is_refused(guard, monkeypatch):
     """The rows that are left are counted from the guard ``scale * row + first < end``."""
     monkeypatch.setitem(leaves.CONFIGS["te_select.schedules.cpu.schedule"], "piece", 48)
     func = scheduled(cpu)
-    assert cpu_lowering.lower(func, "kernel", (), PATTERN)
+    assert on_the_cpu(func, "kernel", (), PATTERN)
     row = tirx.Var("row", "int64")
     end = tirx.IntImm("int64", SIZE)
     condition = row * row < end if guard == "square" else row <= end
     with pytest.raises(SelectError, match="has no span"):
-        cpu_lowering._rows_left(condition, row)
+        rows_left(condition, row)
 
 
 def block_of(make, *, shapes=((8, 8),) * 3, out=(8, 8)):

@@ -93,7 +93,7 @@ def test_configs_of_one_effect_make_one_function(workload):
         # What never streams is the same too, but has another name; so has every vector length.
         if config.stream_from == 0 and config.vector_bytes == V4_BYTES:
             scheduled = schedule(workload, V4, config=dataclasses.asdict(config))
-            text = "".join(str(func.script()) for func in lower_kernel(scheduled, "f"))
+            text = "".join(str(func.script()) for func in lower_kernel(scheduled, "f", V4.tvm))
             spans = (leaf for func in scheduled.functions.values() for leaf in leaves(func.body))
             text += "".join(str(leaf.annotations[ANNOTATION]) for leaf in spans)
             grain = config.bytes_per_thread  # the C half gets this number

@@ -123,7 +123,7 @@ def components() -> tuple[Component, ...]:
 def source(one: Scheduled, target: CpuTarget, form: str) -> str:
     """The code in one form: TIR, LLVM IR, or assembly."""
     with limits.tvm_errors_as_ours(one.workload):
-        lowered = lowering.lower_kernel(one, symbol(0), shown=form == "tir")
+        lowered = lowering.lower_kernel(one, symbol(0), target.tvm, shown=form == "tir")
         if form == "tir":
             return "\n\n".join(str(func.script()) for func in lowered)
         module = lowering.build(lowered, target.tvm)

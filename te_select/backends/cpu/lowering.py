@@ -12,15 +12,16 @@ from types import MappingProxyType
 from typing import Any
 
 import tvm_ffi
-from tvm import IRModule, ir, s_tir, sym, tirx, transform
+from tvm import IRModule, ir, s_tir, tirx, transform
 from tvm.target import Target
 
 from te_select.backends.scheduled import Scheduled
-from te_select.backends.select_leaf import block_of, operands_of, refused, steps_of
-from te_select.operator.access import STAYS, AccessPattern, access_pattern
+from te_select.backends.select_leaf import block_of, operands_of, steps_of
+from te_select.operator.access import AccessPattern, access_pattern
+from te_select.schedules.cpu import schedule
 from te_select.schedules.cpu.span import FLAGS, Span
 from te_select.schedules.cpu.statements import statements
-from te_select.schedules.leaf import ANNOTATION, leaves
+from te_select.schedules.leaf import leaves, refused, replaced, rows_left, with_leaf
 from te_select.schedules.seam import Condition
 
 TO_LOOPS = (
@@ -43,6 +44,7 @@ def lower(
     symbol: str,
     dim_names: Sequence[str],
     pattern: AccessPattern,
+    target: Target | None,
     instead: Mapping[str, Condition] = MappingProxyType({}),
     *,
     shown: bool = False,
@@ -62,6 +64,8 @@ def lower(
         The named dims, in the order of their parameters.
     pattern
         The workload's access pattern.
+    target
+        The TVM target, as `te_select.schedules.cpu.schedule.span_of` has it.
     instead
         Other functions with the same parameters, by symbol, each with the condition of the calls
         that it takes over. If several conditions hold, the last function is called.
@@ -77,28 +81,28 @@ def lower(
     flags, *part = how
     if pattern.elements == 0:
         return _raw(func, tirx.Evaluate(0), symbol, dim_names, how)
-    spans = [_checked_span(leaf, pattern) for leaf in leaves(func.body)]
+    (leaf,) = leaves(func.body)
+    steps_of(block_of(leaf), pattern)  # refuses a leaf that moves otherwise
+    span = schedule.span_of(pattern, schedule.config_of(func), target)
     mod = transform.Sequential([make() for make in TO_LOOPS])(IRModule({"main": func}))
     flat = mod["main"]
-    # Not in the callback below, because TVM turns an exception in a callback into a RuntimeError.
-    marked = zip(leaves(flat.body), spans, strict=True)
-    written = [(leaf, _written(leaf, span, flags)) for leaf, span in marked]
-
-    def with_spans(stmt: tirx.Stmt) -> tirx.Stmt:
-        span = (tirx.For, lambda loop: next((s for at, s in written if at.same_as(loop)), loop))
-        return tvm_ffi.structural_map(stmt, span, order="pre")
-
+    # Not in a callback, because TVM turns an exception in a callback into a RuntimeError.
+    (leaf,) = leaves(flat.body)
+    written = _written(leaf, span, flags)
     if shown:
-        whole = IRModule({"main": tirx.PrimFunc([*flat.params, *how], with_spans(flat.body))})
-        body = _shared(tirx.transform.StmtSimplify()(whole)["main"].body, *part)
+        whole = tirx.PrimFunc([*flat.params, *how], with_leaf(flat.body, written))
+        simple = tirx.transform.StmtSimplify()(IRModule({"main": whole}))["main"]
+        body = _shared(simple.body, *part)
     else:
-        body = with_spans(_shared(flat.body, *part))
+        body = with_leaf(_shared(flat.body, *part), written)
     return _raw(flat, body, symbol, dim_names, how, instead)
 
 
-def lower_kernel(one: Scheduled, name: str, *, shown: bool = False) -> list[tirx.PrimFunc]:
+def lower_kernel(
+    one: Scheduled, name: str, target: Target, *, shown: bool = False
+) -> list[tirx.PrimFunc]:
     """Lower to a raw C function ``name``, and to the functions that take over some of its calls."""
-    of = (one.workload.dim_names, access_pattern(one.workload))
+    of = (one.workload.dim_names, access_pattern(one.workload), target)
     instead: dict[str, Condition] = {}
     others = []
     for variant, func in reversed(list(one.functions.items())):  # the last is asked first
@@ -130,24 +134,6 @@ def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
     return tvm_ffi.get_global_func("target.build.llvm")(mod, target)
 
 
-def _checked_span(leaf: tirx.For, pattern: AccessPattern) -> Span:
-    """The span of a leaf, whose operands must move along the leaf as in the definition."""
-    span = Span.from_symbol(str(leaf.annotations[ANNOTATION]))
-    block = block_of(leaf)
-    loops = 1 if span.inner == 1 else 2
-    steps = {operand: along[-loops:] for operand, along in steps_of(block, pattern).items()}
-    moves = {
-        "f": steps["out"],
-        "o": ((), STAYS),
-        "i": (STAYS, ()),
-        "s": (STAYS,) * len(steps["out"]),
-    }
-    letters = {"cond": span.cond, "then": span.then, "else": span.else_}
-    if any(steps[operand] != moves[letter] for operand, letter in letters.items()):
-        raise refused(block.body)
-    return span
-
-
 def _written(loop: tirx.For, span: Span, flags: ir.Var) -> tirx.Stmt:
     """The statements of a span that replace a leaf."""
     variables = [loop.loop_var]
@@ -156,7 +142,7 @@ def _written(loop: tirx.For, span: Span, flags: ir.Var) -> tirx.Stmt:
     body = loop.body
     while not isinstance(body, tirx.BufferStore):
         if isinstance(body, tirx.IfThenElse) and body.else_case is None:
-            limit = tirx.min(limit, _rows_left(body.condition, loop.loop_var))
+            limit = tirx.min(limit, rows_left(body.condition, loop.loop_var))
             body = body.then_case
         elif isinstance(body, tirx.For) and len(variables) == 1:
             variables.append(body.loop_var)
@@ -164,8 +150,9 @@ def _written(loop: tirx.For, span: Span, flags: ir.Var) -> tirx.Stmt:
             body = body.body
         else:
             raise refused(body)
+    starts = [tirx.IntImm("int64", 0)] * len(variables)
     addresses = {
-        operand: tirx.address_of(_at_start(load, variables))
+        operand: tirx.address_of(replaced(load, variables, starts))
         for operand, load in operands_of(body).items()
     }
     return statements(span, addresses, limit.astype("int64"), inner.astype("int64"), flags)
@@ -193,28 +180,6 @@ def _share(things: ir.Expr, part: ir.Expr, parts: ir.Var) -> ir.Expr:
     """Where the share of a part begins, as ``te_select_share`` of ``task.h``."""
     rest = tirx.truncdiv(tirx.truncmod(things, parts) * part, parts)
     return tirx.truncdiv(things, parts) * part + rest
-
-
-def _rows_left(condition: ir.Expr, row: ir.Var) -> ir.Expr:
-    """How many rows from row 0 on the guard ``scale * row + first < end`` lets through."""
-    if not isinstance(condition, tirx.LT):
-        raise refused(condition)
-    left = sym.detect_linear_equation(condition.a, [row])
-    right = sym.detect_linear_equation(condition.b, [row])
-    analyzer = sym.Analyzer()
-    if not (left and right and analyzer.can_prove_equal(right[0], 0)):
-        raise refused(condition)
-    scale, first = left
-    if not analyzer.can_prove(scale > 0):
-        raise refused(condition)
-    return tirx.floordiv(condition.b - first + scale - 1, scale)
-
-
-def _at_start(load: tirx.BufferLoad, variables: Sequence[ir.Var]) -> tirx.BufferLoad:
-    zero = tirx.IntImm("int64", 0)
-    return tvm_ffi.structural_map(
-        load, (ir.Var, lambda var: zero if any(var.same_as(v) for v in variables) else var)
-    )
 
 
 def _raw(

@@ -113,7 +113,7 @@ def _compile(kernels: Mapping[str, Scheduled], target: Target, path: Path) -> No
     functions = []
     for name, one in kernels.items():
         with limits.tvm_errors_as_ours(one.workload):
-            functions += lowering.lower_kernel(one, name)
+            functions += lowering.lower_kernel(one, name, target)
     lowering.build(functions, target).write_to_file(str(path), "o")
 
 

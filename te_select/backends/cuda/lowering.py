@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import tvm_ffi
 from tvm import ir, tirx
 
-from te_select.backends.select_leaf import Steps, block_of, operands_of, refused, steps_of
-from te_select.operator.access import STAYS, AccessPattern, Step
+from te_select.backends.select_leaf import block_of, operands_of, steps_of
+from te_select.operator.access import AccessPattern
+from te_select.schedules.cuda import schedule
 from te_select.schedules.cuda import span as spans
-from te_select.schedules.cuda.schedule import LARGEST_GRID
 from te_select.schedules.cuda.span import Span
-from te_select.schedules.leaf import ANNOTATION, leaves
+from te_select.schedules.leaf import leaves, refused, with_leaf
 
 _FLAT_LOOPS = 4  # tile, thread, vector and lane; a fifth loop goes from tile to tile
 _OPERATORS = {tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "/", tirx.FloorMod: "%"}
@@ -102,39 +102,26 @@ def lower(
     tvm_ffi.structural_walk(func.body, (tirx.For, loops.append), order="pre")
     grid, block = (_bound(loops, axis) for axis in ("blockIdx.x", "threadIdx.x"))
     (leaf,) = leaves(func.body)
-    span = Span.from_symbol(str(leaf.annotations[ANNOTATION]))
+    span = schedule.span_of(pattern, schedule.config_of(func))
+    _check(func, leaf, pattern, span)
     # If a name decides how many tiles there are, there may be more tiles than a grid has blocks.
     strided = len(loops) > _FLAT_LOOPS or not isinstance(grid.extent, tirx.IntImm)
     threads, vectors = int(block.extent), int(leaf.extent)
-    steps = _checked_steps(func, leaf, pattern, span)
-    text = spans.kernel(span, symbol, pattern, dim_names, (threads, vectors, strided), steps)
-    lowered = _call_span(func, grid, leaf, span.symbol)
+    text = spans.kernel(span, symbol, pattern, dim_names, (threads, vectors, strided))
+    lowered = _call_span(func, grid, span.symbol)
     return CudaFunction(symbol, text, threads, _blocks(grid.extent, dim_names), lowered)
 
 
-def _checked_steps(
-    func: tirx.PrimFunc, leaf: tirx.For, pattern: AccessPattern, span: Span
-) -> Steps:
-    """The steps of the operands; checks that they are the parameters and move as in the span."""
+def _check(func: tirx.PrimFunc, leaf: tirx.For, pattern: AccessPattern, span: Span) -> None:
+    """Refuse a leaf whose operands are not the parameters, or move otherwise than in the span."""
     block = block_of(leaf)
-    loads = operands_of(block.body)
-    steps = steps_of(block, pattern)
+    steps_of(block, pattern)
     given = dict(zip(("cond", "then", "else", "out"), func.params, strict=True))
+    loads = operands_of(block.body)
     if not all(load.source.same_as(given[operand]) for operand, load in loads.items()):
         raise refused(block.body)
-    letters = {"cond": span.cond, "then": span.then, "else": span.else_}
-    if not all(_moves_as(steps[operand], letters[operand], steps["out"]) for operand in letters):
+    if [span.cond, span.then, span.else_] != spans.moves(pattern):
         raise refused(block.body)
-    return steps
-
-
-def _moves_as(steps: Sequence[Step], letter: str, row_major: Sequence[Step]) -> bool:
-    """Whether steps are those of a span's operand; outside a row, any steps are allowed."""
-    if letter == "f":
-        return steps == row_major
-    *outer, inner = steps or (STAYS,)
-    stays = all(step == STAYS for step in outer) if letter in "sp" else True
-    return stays and inner == (() if letter in "ip" else STAYS)
 
 
 def _bound(loops: Sequence[tirx.For], axis: str) -> tirx.For:
@@ -142,7 +129,7 @@ def _bound(loops: Sequence[tirx.For], axis: str) -> tirx.For:
     return next(loop for loop in bound if loop.thread_binding.thread_tag == axis)
 
 
-def _call_span(func: tirx.PrimFunc, grid: tirx.For, leaf: tirx.For, symbol: str) -> tirx.PrimFunc:
+def _call_span(func: tirx.PrimFunc, grid: tirx.For, symbol: str) -> tirx.PrimFunc:
     """Replace the leaf by a call of the span."""
     zero = tirx.IntImm("int64", 0)
     pointers = [
@@ -151,10 +138,7 @@ def _call_span(func: tirx.PrimFunc, grid: tirx.For, leaf: tirx.For, symbol: str)
     ]
     dims = {dim.name: dim for dim in func.params[-1].ty.shape if isinstance(dim, ir.Var)}
     call = tirx.Evaluate(tirx.call_extern("void", symbol, *pointers, *dims.values()))
-    body = tvm_ffi.structural_map(
-        grid, (tirx.For, lambda loop: call if ANNOTATION in loop.annotations else loop)
-    )
-    return tirx.PrimFunc(func.params, body)
+    return tirx.PrimFunc(func.params, with_leaf(grid, call))
 
 
 def _nothing(symbol: str, dims: int) -> str:
@@ -170,7 +154,7 @@ def _blocks(extent: ir.Expr, dim_names: Sequence[str]) -> str:
     if isinstance(extent, tirx.IntImm):
         return str(extent.value)
     blocks = _c(extent, dim_names)
-    return f"({blocks} < {LARGEST_GRID} ? {blocks} : {LARGEST_GRID})"
+    return f"({blocks} < {schedule.LARGEST_GRID} ? {blocks} : {schedule.LARGEST_GRID})"
 
 
 def _c(expr: ir.Expr, dim_names: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ def compiled(folder, workload, config):
     target = resolve("native")
     default = cpu.default_config(access_pattern(workload), target.tvm)
     one = scheduling.schedule(workload, target, config=vars(default) | THREADS | config)
-    module = lowering.build(lowering.lower_kernel(one, "kernel"), target.tvm)
+    module = lowering.build(lowering.lower_kernel(one, "kernel", target.tvm), target.tvm)
     module.write_to_file(str(folder / "kernel.o"), "o")
     # TVM's own way to run a parallel loop, by a pointer that all its objects share.
     assert b"TVMBackend" not in (folder / "kernel.o").read_bytes()

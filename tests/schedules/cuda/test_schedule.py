@@ -8,7 +8,7 @@ from tvm import tirx
 
 from te_select import Workload
 from te_select.errors import SelectError
-from te_select.operator.access import STAYS, access_pattern
+from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda import span as spans
 from tests.support.cuda_emulation import lowered, scheduled
@@ -93,7 +93,7 @@ COLUMN = FULL[0], 1
 def test_out_leaves_the_caches_to_what_is_read_again(shapes, dtype, moves):
     """A number of up to 8 bytes is in a register. A longer one is read as a pair."""
     pattern = access_pattern(Workload(*shapes, dtype, "multidirectional"))
-    found = [spans.moves(pattern, operand) for operand in ("cond", "then", "else_")]
+    found = spans.moves(pattern)
     assert "".join(found) == moves
     assert cuda.default_config(pattern, None).stream == bool(set(moves) & set("iop"))
 
@@ -132,16 +132,6 @@ def test_record_of_any_size_serves_a_size_with_a_name():
     assert cuda.may_share_record(named, small, None) and cuda.may_share_record(named, large, None)
     assert cuda.may_share_record(large, large, None)
     assert not cuda.may_share_record(large, small, None)
-
-
-def test_steps_of_no_compact_operand_are_refused():
-    workload = Workload((6, 1, 5), (6, 7, 5), (6, 7, 5))
-    pattern = access_pattern(workload)
-    span = cuda.span_of(pattern, cuda.default_config(pattern, None))
-    for steps in (((6,), STAYS, (4,)), (("n",), STAYS, ("m",))):
-        with pytest.raises(ValueError, match="those of no compact operand"):
-            each = {"cond": steps, "then": (), "else": ()}
-            spans.kernel(span, "kernel", pattern, ["n", "m"], (256, 1, False), each)
 
 
 def test_names_that_are_no_identifiers_in_c_are_not_used():

@@ -38,7 +38,7 @@ class Decisions:
         """Those of a kernel, by its access pattern and its config as a manifest has it."""
         return cls(
             **{knob: int(config.get(knob, 0)) for knob in _KNOBS},
-            reads_cond_once=all(loop.cond for loop in pattern.loops),
+            reads_cond_once=all("c" in loop.movers for loop in pattern.loops),
         )
 
     @property

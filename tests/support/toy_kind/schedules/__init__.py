@@ -47,7 +47,7 @@ def apply(sch: Any, pattern: AccessPattern, _target: Any, config: Config) -> Non
     block = sch.get_sblock("out")
     if not sch.get_loops(block):
         sch.add_unit_loop(block)
-    leaf.annotate(sch, sch.get_loops(block)[-1], "toy_loop", pattern, config)
+    leaf.annotate(sch, sch.get_loops(block)[-1], "toy_loop", config)
 
 
 def space(_pattern: AccessPattern, _target: Any) -> Mapping[str, Sequence[int]]:
