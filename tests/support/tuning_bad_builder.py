@@ -27,10 +27,10 @@ KERNELS = {
 
 
 class Worker(build_worker.Worker):
-    def build(self, candidate, path):
+    def build_candidate(self, candidate, path):
         fault = candidate.config.pop("fault", None)
         if fault is None:
-            return super().build(candidate, path)
+            return super().build_candidate(candidate, path)
         if fault == "build crash":
             os.kill(os.getpid(), signal.SIGSEGV)
         if fault == "build hang":

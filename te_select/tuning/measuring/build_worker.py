@@ -21,7 +21,7 @@ class Worker:
         soft = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
-    def build(self, candidate: Candidate, path: Path) -> dict[str, Any]:
+    def build_candidate(self, candidate: Candidate, path: Path) -> dict[str, Any]:
         """Build a candidate by the path that ships."""
         target = resolve(candidate.target)
         if candidate.of_family:

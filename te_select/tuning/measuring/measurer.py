@@ -161,7 +161,8 @@ class Measurer(contextlib.AbstractContextManager["Measurer"]):
         path = self.folder / f"build{next(self._numbers)}" / f"{candidate.workload.name}.so"
         worker = self._idle.get()
         try:
-            failure = worker.request(self.timeout, "build", candidate, path).get("failure")
+            told = worker.request(self.timeout, "build_candidate", candidate, path)
+            failure = told.get("failure")
         except WorkerError as error:
             failure = f"the build {error}"
         finally:

@@ -33,7 +33,7 @@ class Fake:
 
     def request(self, seconds, name, *given):
         self.requests.append((name, seconds, *given))
-        if name == "build":
+        if name == "build_candidate":
             given[1].parent.mkdir()
             given[1].touch()
         answer = self.answers.pop(0) if self.answers and name != "prepare" else {}
@@ -125,11 +125,11 @@ def test_libraries_stay_until_another_workload_is_measured(measurer, fake):
     measurer._built([first, second, first])
     assert files(measurer) == ["build0", "build1", "build2"]
     again = measurer._built([second, candidate(unroll=4)])
-    assert (len(fake.named("build")), again[0].path.parent.name) == (4, "build1")
+    assert (len(fake.named("build_candidate")), again[0].path.parent.name) == (4, "build1")
     measurer._built([candidate(OTHER)])
     assert "build1" not in files(measurer) and "build3" not in files(measurer)
     measurer._built([first])
-    assert len(fake.named("build")) == 6
+    assert len(fake.named("build_candidate")) == 6
 
 
 def test_failed_build_is_a_measurement_and_is_tried_again(measurer, fake):
@@ -137,7 +137,7 @@ def test_failed_build_is_a_measurement_and_is_tried_again(measurer, fake):
     found = [measurer._built([candidate()])[0] for _ in range(3)]
     assert [each.failure for each in found[:2]] == ["no config", "the build took longer than 30 s"]
     assert isinstance(found[2], Built)
-    assert [seconds for seconds, *_ in fake.named("build")] == [30.0] * 3
+    assert [seconds for seconds, *_ in fake.named("build_candidate")] == [30.0] * 3
 
 
 def test_abandoned_build_ends_the_builders(measurer, fake):
