@@ -18,7 +18,7 @@ CPU, WHERE = C_HALF / "cpu", C_HALF / "where"
 OF_LIBRARIES = (CPU / "cpu_features.c", WHERE / "where_call.c")
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow")
 HEADERS = (
-    C_HALF / "operand_order.h",
+    *C_HALF.glob("*.h"),
     CPU / "cpu_features.h",
     *WHERE.glob("*.h"),
     *SOURCES.glob("*.h"),

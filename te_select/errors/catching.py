@@ -33,8 +33,14 @@ def asked(value: Any, name: str, default: Any = None) -> Any:
         return default
 
 
-def is_a(value: Any, kind: type[Any]) -> bool:
-    """Whether another library's object is of a type; not if its ``__class__`` raises."""
+def is_a(value: Any, kind: Any) -> bool:
+    """Whether another library's object is of a type; not if its ``__class__`` raises.
+
+    The type may be a name such as ``"torch.Tensor"``; then nothing is imported.
+    """
+    if isinstance(kind, str):
+        module, _, name = kind.rpartition(".")
+        kind = getattr(sys.modules.get(module), name, ())
     try:
         return isinstance(value, kind)
     except caught(Exception):

@@ -2,7 +2,6 @@
 
 import inspect
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from te_select.runtime.call import capture
 from te_select.runtime.call.extension import extension
 from te_select.selecting.explain import Explanation, explain
 from te_select.selecting.kernels import library
-from te_select.selecting.numpy_rules import left, numpy_fallback
+from te_select.selecting.numpy_rules import numpy_fallback
 from te_select.selecting.tensor_libraries import by_type, check_out
 
 
@@ -159,7 +158,7 @@ def _stats() -> Stats:
     """How the calls of this process were served; see `Stats`."""
     calls, elements, large, reasons, by_kernel = extension.counts()
     kernels = family.by_name(memoryview(by_kernel).cast("q"))
-    counted = {library.reason(name): count for name, count in (left + Counter(reasons)).items()}
+    counted = {library.reason(name): count for name, count in reasons.items() if count}
     return Stats(calls, elements, large, counted, kernels)
 
 

@@ -18,8 +18,15 @@ from te_select.operator.broadcast import joined
 from te_select.runtime.call.extension import extension
 from te_select.selecting.bits import without_bits
 from te_select.selecting.call import where
-from te_select.selecting.numpy_rules import Array, Plan, as_sides, check_array, may_select_into
-from te_select.selecting.tensor_libraries import check_out, has_own_rule
+from te_select.selecting.numpy_rules import (
+    Array,
+    Plan,
+    as_sides,
+    check_array,
+    copied_to,
+    may_select_into,
+)
+from te_select.selecting.tensor_libraries import has_own_rule
 
 BLOCK = 1 << 18  # bytes of the result for each thread; half and twice as many are as fast
 _KINDS = "biufc"
@@ -65,21 +72,14 @@ def select(condlist: Any, choicelist: Any, default: Any = 0, *, out: Any = None)
     if out is not None:
         check_array(out)
     found = _found(condlist, choicelist, default, out)
-    if out is None or found is out:
-        return found
-    check_out(out, found)
-    np.copyto(out, found)
-    return out
+    return found if out is None or found is out else copied_to(out, found)
 
 
 def _found(condlist: Any, choicelist: Any, default: Any, out: Any) -> Any:
     """The result, in out if it can be made there."""
     lists = condlist, choicelist
-    if not all(issubclass(type(each), (list, tuple, np.ndarray)) for each in lists):
-        return numpy_select(condlist, choicelist, default)
-    if not all(getattr(each, "ndim", 1) and len(each) for each in lists):
-        return numpy_select(condlist, choicelist, default)
-    if len(condlist) != len(choicelist) or any(map(has_own_rule, (*condlist, *choicelist))):
+    is_odd = not all(map(_has_members, lists)) or len(condlist) != len(choicelist)
+    if is_odd or any(map(has_own_rule, (*condlist, *choicelist))):
         return numpy_select(condlist, choicelist, default)
     choices = as_sides(*choicelist, default)
     try:
@@ -89,6 +89,11 @@ def _found(condlist: Any, choicelist: Any, default: Any, out: Any) -> Any:
     conds = [np.asarray(without_bits(cond)) for cond in condlist]
     found = _by_kernels(conds, choices, dtype, out)
     return numpy_select(conds, choices[:-1], choices[-1]) if found is None else found
+
+
+def _has_members(given: Any) -> bool:
+    is_list = issubclass(type(given), (list, tuple, np.ndarray))
+    return is_list and getattr(given, "ndim", 1) > 0 and len(given) > 0
 
 
 def _by_kernels(

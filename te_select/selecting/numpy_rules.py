@@ -1,6 +1,5 @@
 """What ``runtime/c/extension/extension.c`` leaves to Python: unusual operands and numpy.where."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,8 +9,6 @@ from te_select.runtime.call.extension import extension
 from te_select.selecting import bits, tensor_libraries
 from te_select.selecting.tensor_libraries import check_out
 
-# How many calls were left to numpy.where, by the reason.
-left: Counter[str] = Counter()
 NUMBERS = (int, float, complex)
 
 Array = np.ndarray[Any, Any]
@@ -71,13 +68,8 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
     if len(args) != 3 or reason == extension.ARGUMENTS:  # noqa: PLR2004 - cond, x, y
         if out is not None:
             raise TypeError("where() takes out only with cond, x and y")
-        return _leave(extension.ARGUMENTS)
-    return _leave(reason) if out is None else _into(out, *args)
-
-
-def _leave(reason: str) -> Any:
-    left[reason] += 1
-    return NotImplemented
+        return NotImplemented
+    return NotImplemented if out is None else _into(out, *args)
 
 
 def _where(*args: Any, out: Any = None) -> Any:
@@ -98,7 +90,11 @@ def by_bits(cond: Any, *sides: Any, out: Any = None) -> Any:
 def _into(out: Any, cond: Any, x: Any, y: Any) -> Any:
     """Write the result to an array that the C half does not write."""
     check_array(out)
-    result = _where(cond, x, y)
+    return copied_to(out, _where(cond, x, y))
+
+
+def copied_to(out: Array, result: Array) -> Array:
+    """Out, with the result in it if it fits."""
     check_out(out, result)
     np.copyto(out, result)
     return out

@@ -20,9 +20,9 @@ _WIDTHS = (1, 2, 4, 8, 16)
 
 STATE.find()
 # These functions are private. The public ones take 10x the time.
-_tracing, _modes = torch._C._is_tracing, torch._C._len_torch_dispatch_stack
+_tracing, _modes = STATE.is_tracing, STATE.active_modes
 _interpreters = torch._C._functorch.peek_interpreter_stack
-_forward_ad = torch.autograd.forward_ad
+_forward_ad = STATE.forward_ad
 _in_inference_mode = torch.is_inference_mode_enabled
 
 _mark_written = STATE.mark_written

@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 import torch
+from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd.function import _SingleLevelFunction
 
 from te_select.operator.broadcast import joined
@@ -197,11 +198,6 @@ def _on_cpu(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tenso
     return torch.where(cond, x, y) if found is None else found
 
 
-def _on_device(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Select on a device, or for tracing, which takes the shape, the strides and the type."""
-    return torch.where(cond, x, y)
-
-
 def _into(cond: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor) -> None:
     if by_kernels(cond, x, y, out) is None:
         torch.where(cond, x, y, out=out)
@@ -267,12 +263,8 @@ def _with_gradients(
         return torch.where(cond, x, y)
     if not (torch.is_grad_enabled() and torch._C._any_requires_grad(x, y)):
         return _below(keys, cond, x, y)
-    before = _functorch.get_single_level_autograd_function_allowed()
-    try:
-        _functorch.set_single_level_autograd_function_allowed(True)
+    with enable_single_level_autograd_function():
         found: torch.Tensor = _Where.apply(keys, cond, x, y)
-    finally:
-        _functorch.set_single_level_autograd_function_allowed(before)
     return found
 
 
@@ -308,11 +300,11 @@ def _batched(
 
 
 _library.impl("where", _on_cpu, "CPU")
-_library.impl("where", _on_device, "CUDA")
+_library.impl("where", torch.where, "CUDA")
 for _key in ("CPU", "CUDA"):
     _library.impl("where.out", _into, _key)
 _library.impl("where", _with_gradients, "Autograd", with_keyset=True)
 _library.impl("where.out", _into_without_gradients, "Autograd", with_keyset=True)
-torch.library.register_fake("te_select::where", _on_device, lib=_library)
+torch.library.register_fake("te_select::where", torch.where, lib=_library)
 torch.library.register_fake("te_select::where.out", _shape_of_out, lib=_library)
 torch.library.register_vmap("te_select::where", _batched, lib=_library)

@@ -20,12 +20,10 @@ def shardings(*operands: Any) -> list[tuple[list[Any], list[Any]]]:
     shapes = [each.shape for each in operands]
     rank = max(map(len, shapes))
     for back in range(1, rank + 1):
-        moves = [len(shape) >= back and shape[-back] != 1 for shape in shapes]
-        divided = [Shard(len(shape) - back) for shape in shapes]
-        placed = [
-            each if moving else Replicate() for each, moving in zip(divided, moves, strict=True)
-        ]
-        if any(moves):
+        is_divided = [len(shape) >= back and shape[-back] != 1 for shape in shapes]
+        if any(is_divided):
+            chosen = zip(shapes, is_divided, strict=True)
+            placed = [Shard(len(shape) - back) if it else Replicate() for shape, it in chosen]
             found.append(([Shard(rank - back)], placed))
     return found
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "overlap.h"
 #include "status.h"
 
 static const char* const operand_names[TE_SELECT_OPERANDS] = {"cond", "then", "else_", "out"};
@@ -256,14 +257,17 @@ static int check_operand(const te_select_request* r, int operand, const TVMFFIAn
   return check_compact(r, operand, t);
 }
 
-/* out may be then or else itself: an output element is written after the same bytes were read. A
- * kernel that selects an element twice finds its first choice. out may not be cond.
- * An input with out's element count has out's shape, up to axes of 1. */
+static te_select_extent extent_of(const te_select_memory* memory) {
+  uintptr_t first = (uintptr_t)memory->data;
+  return (te_select_extent){first, first + (uintptr_t)memory->bytes};
+}
+
+/* A kernel that selects an element twice finds its first choice. An input with out's element count has
+ * out's shape, up to axes of 1. Memory does not reach past the end of the address space. */
 static int check_overlap(const te_select_request* r, int operand, const te_select_memory* in,
                          const te_select_memory* out) {
-  uintptr_t a = (uintptr_t)in->data, b = (uintptr_t)out->data; /* neither reaches past the end */
-  if (a + (uint64_t)in->bytes <= b || b + (uint64_t)out->bytes <= a || !in->bytes) return 0;
-  if (a == b && in->count == out->count && operand != TE_SELECT_COND) return 0;
+  int is_out = in->data == out->data && in->count == out->count && operand != TE_SELECT_COND;
+  if (!in->bytes || te_select_may_share(extent_of(in), extent_of(out), is_out)) return 0;
   return te_select_fail(r, TE_SELECT_OUT, "ValueError",
                         "overlaps %s; expected memory of its own, or exactly that of then or else_",
                         operand_names[operand]);

@@ -1,4 +1,5 @@
-/* What the generated stubs tell the argument checks about one kernel, and what the checks share. */
+/* The host half of exported libraries, below the folders of the kinds of machines. This is what the
+ * generated stubs tell the argument checks about one kernel, and what the checks share. */
 #pragma once
 
 #include <stdint.h>

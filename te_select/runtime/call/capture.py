@@ -13,6 +13,7 @@ largest of each in ``sizes``.
 
 import atexit
 import fcntl
+import functools
 import json
 import os
 import random
@@ -138,14 +139,13 @@ def _note(seen: Seen, seconds: float, cond: Any, units: int) -> None:
     seen["runs"] += int(np.count_nonzero(flat[1:] != flat[:-1])) + bool(flat.size)
 
 
+@functools.cache
 def _at_exit() -> None:
-    if not vars(_at_exit).setdefault("done", False):
-        vars(_at_exit)["done"] = True
-        os.register_at_fork(after_in_child=_forget)
-        atexit.register(_write)
-        util.register_after_fork(_write, _at_end_of_worker)
-        if parent_process():
-            _at_end_of_worker()
+    os.register_at_fork(after_in_child=_forget)
+    atexit.register(_write)
+    util.register_after_fork(_write, _at_end_of_worker)
+    if parent_process():
+        _at_end_of_worker()
 
 
 def _at_end_of_worker(_: Any = None) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import tvm_ffi
 
-from te_select.errors import ArgumentError, DTypeError
+from te_select.errors import ArgumentError, DTypeError, is_a
 from te_select.operator.dtypes import ElementType, numpy_dtype
 from te_select.runtime.call import dlpack
 from te_select.runtime.call.extension import empty
@@ -101,11 +101,11 @@ class Device:
     def new(self, like: Any, _device: int, element: ElementType, shape: tuple[int, ...]) -> New:
         """A new tensor in the kind of an input whose library is not torch."""
         dtype = numpy_dtype(element.name)
-        jax = sys.modules.get("jax")
-        if jax is not None and isinstance(like, jax.Array):
+        if is_a(like, "jax.Array"):
             check_jax_keeps(dtype, "a NumPy out")
             filled: npt.NDArray[Any] = np.empty(shape, dtype)
-            return filled, lambda: jax.device_put(filled, next(iter(like.devices())))
+            put = sys.modules["jax"].device_put
+            return filled, lambda: put(filled, next(iter(like.devices())))
         array: npt.NDArray[Any] = empty(shape, dtype)
         # NumPy's own __dlpack__ does not know the types of ml_dtypes.
         if isinstance(like, tvm_ffi.Tensor) and dtype.isbuiltin == 1:
@@ -192,7 +192,6 @@ def check_distinct(shape: tuple[int, ...], strides: tuple[int, ...], width: int)
 
 def mark_written(out: Any) -> Any:
     """Tell torch's autograd that a tensor has changed, as torch's own functions do; return it."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(out, torch.Tensor):
-        torch.autograd.graph.increment_version(out)
+    if is_a(out, "torch.Tensor"):
+        sys.modules["torch"].autograd.graph.increment_version(out)
     return out

@@ -10,9 +10,8 @@ from typing import Any
 
 from te_select.base import kinds
 from te_select.errors import ArgumentError, ArtifactError, SelectError, caught
-from te_select.operator.broadcast import Shape, shown
+from te_select.operator.broadcast import shown
 from te_select.operator.dtypes import numpy_dtype
-from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest
 from te_select.runtime.call import operands, raised
@@ -58,17 +57,6 @@ class Kernel(abc.ABC):
         nor whether a library forbids writing to its tensors.
     """
 
-    workload: Workload
-    target: str
-    level: str
-    levels: tuple[str, ...]
-    config: Mapping[str, Any]
-    origin: str
-    kind: str
-    path: Path
-    function: Callable[..., Any]
-    in_effect: Mapping[str, str]
-
     def __init__(  # noqa: PLR0913 - what a library is loaded from
         self,
         record: KernelRecord,
@@ -80,7 +68,7 @@ class Kernel(abc.ABC):
         packed: Callable[[], tuple[Any, ...]],
         find: Callable[[str], Callable[..., Any]],
         code: ctypes.CDLL,
-        in_effect: Mapping[str, str] = MappingProxyType({}),
+        in_effect: Mapping[str, str],
     ) -> None:
         workload = record.workload
         self.workload = workload
@@ -115,7 +103,8 @@ class Kernel(abc.ABC):
         self._sources: tuple[Any, ...] = tuple(
             workload.places.get(dim, dim) for dim in workload.out_shape
         )
-        self._static_shape = _static(workload.out_shape)
+        is_static = not workload.dim_names
+        self._static_shape: Any = workload.out_shape if is_static else None
 
     @abc.abstractmethod
     def __call__(self, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
@@ -262,16 +251,8 @@ class Kernel(abc.ABC):
 
     def _shape_of(self, cond: Any, then: Any, else_: Any) -> tuple[int, ...]:
         """Shape of the output for these inputs."""
-        if self._static_shape is not None:
-            return self._static_shape
         shapes = (cond.shape, then.shape, else_.shape)
         return tuple(
             source if isinstance(source, int) else shapes[source[0]][source[1]]
             for source in self._sources
         )
-
-
-def _static(shape: Shape) -> tuple[int, ...] | None:
-    """A shape without names, or None."""
-    extents = tuple(dim for dim in shape if isinstance(dim, int))
-    return extents if len(extents) == len(shape) else None

@@ -74,9 +74,8 @@ def prepared(
             like = given[k][1]
             number = inputs[k].device
     extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in shapes[-1])
-    torch = sys.modules.get("torch")
-    if torch is not None and is_a(like, torch.Tensor):
-        new = torch.empty(extents, dtype=torch_dtype(element), device=like.device)
+    if is_a(like, "torch.Tensor"):
+        new = sys.modules["torch"].empty(extents, dtype=torch_dtype(element), device=like.device)
         finish = lambda: new  # noqa: E731 - as the others
     else:
         new, finish = device.new(like, number, element, extents)
@@ -145,7 +144,7 @@ def describe(
         device = HOST  # its value goes with the launch
     if device is HOST and issubclass(type(value), _OF_NUMPY):
         found = _of_numpy(value, name, expected, shape)
-    elif (torch := sys.modules.get("torch")) is not None and is_a(value, torch.Tensor):
+    elif is_a(value, "torch.Tensor"):
         found = _of_torch(value, name, expected, device)
     elif asked(value, "__dlpack__") and asked(value, "__dlpack_device__"):
         found = _of_dlpack(value, name, expected, device)
@@ -159,8 +158,7 @@ def describe(
 
 
 def _refuse(value: Any, name: str, device: Device) -> NoReturn:
-    jax = sys.modules.get("jax")
-    if jax is not None and is_a(value, jax.core.Tracer):
+    if is_a(value, "jax.core.Tracer"):
         raise ArgumentError(
             f"{name} is traced by JAX, as in jax.jit, and a kernel cannot be traced; use jnp.where "
             "there, or call the kernel outside"
@@ -195,8 +193,7 @@ def _check_shape(found: tuple[int, ...], name: str, expected: Shape, sizes: dict
 
 def _is_immutable(value: Any) -> bool:
     """Whether a value's library forbids writing to its tensors, even if the memory allows it."""
-    jax = sys.modules.get("jax")
-    return jax is not None and is_a(value, jax.Array)
+    return is_a(value, "jax.Array")
 
 
 def _check_element(found: ElementType | None, shown: Any, name: str, expected: ElementType) -> None:
@@ -227,7 +224,7 @@ def _of_numpy(value: Any, name: str, expected: ElementType, shape: Shape) -> Ope
         value = _of_number(value, name, expected, shape)
     elif type(value) is not np.ndarray:
         # An import of numpy.ma here could lose an exception of a signal handler.
-        if isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())):
+        if is_a(value, "numpy.ma.MaskedArray"):
             raise ArgumentError(
                 f"{name} is a masked array, whose mask a kernel would ignore; use np.ma.where, or "
                 f"pass {name}.filled() or {name}.data"

@@ -114,16 +114,15 @@ def _fetch(part: str, may_raise: bool) -> bool:
         try:
             image = _from_cache(part) or _prebuilt([part]) or _build(part)
             if part not in _loaded:
-                _load(image, *_checked(image, part))
+                _load(_checked(image, part))
         except (SelectError, ImportError) as error:
             mode = variables.building()
             if mode == "error" and may_raise:
                 raise
             (_forbidden if mode else _failed).add(part)
-            if mode:
-                return False
-            text = f"te_select.where has no kernels, and leaves the work to NumPy: {error}"
-            warn(text, once="where")
+            if not mode:
+                text = f"te_select.where has no kernels, and leaves the work to NumPy: {error}"
+                warn(text, once="where")
             return False
         return True
 
@@ -143,13 +142,13 @@ def use(path: str | os.PathLike[str]) -> None:
     """
     path = on_disk.library_here(path)
     image = on_disk.read(path, "a library as te-select where build makes it")
-    manifest, sha256 = _checked(image, str(path))
-    if not _held(manifest):
+    checked = _checked(image, str(path))
+    if not _held(checked.manifest):
         raise ArtifactError(
             f"{path} holds no kernels of where(); build it by te-select where build"
         )
     with _lock:
-        _load(image, manifest, sha256)
+        _load(checked)
 
 
 def fetch_missing_kernel(number: int) -> bool:
@@ -202,24 +201,24 @@ def _held(manifest: Manifest) -> list[str]:
     return family.held((record.workload for record in manifest.kernels), manifest.stages)
 
 
-def _load(image: bytes, manifest: Manifest, sha256: str) -> None:
+def _load(checked: stored.Stored) -> None:
     global _first  # noqa: PLW0603 - the first of a process
-    library = load_bytes(image, sha256, Path("te_select-where"))
+    library = load_bytes(checked.image, checked.sha256, Path("te_select-where"))
     address = call_for_int(library, "te_select_where_library")
     try:
         extension.install(address)
     except caught(ValueError) as error:
         raise ArtifactError(str(error)) from error
     _first = _first or library
-    _loaded.update(_held(manifest))
+    _loaded.update(_held(checked.manifest))
 
 
-def _checked(image: bytes, place: str) -> tuple[Manifest, str]:
-    """The manifest and the digest of an image that is as it was sealed, for this CPU."""
+def _checked(image: bytes, place: str) -> stored.Stored:
+    """An image that is as it was sealed, for this CPU."""
     found = stored.from_bytes(image, place)
     if lacking := features.missing(found.manifest.target.get("cpu_features", ())):
         raise ArtifactError(f"{place} needs {', '.join(lacking)}, which this CPU lacks")
-    return found.manifest, found.sha256
+    return found
 
 
 def _from_cache(part: str) -> bytes | None:
@@ -231,7 +230,7 @@ def _from_entry(name: str, parts: Iterable[str], *, damaged: bool = True) -> byt
     """An entry that holds some parts."""
 
     def holding(image: bytes) -> bytes | None:
-        return image if set(parts) <= set(_held(_checked(image, name)[0])) else None
+        return image if set(parts) <= set(_held(_checked(image, name).manifest)) else None
 
     return cache.taken(name, holding, damaged=damaged)
 
@@ -245,7 +244,7 @@ def _prebuilt(parts: Iterable[str]) -> bytes | None:
         image = on_disk.read(PREBUILT)
         with gzip.open(io.BytesIO(on_disk.read(seal))) as file:
             image = embedded.unsealed(image, file.read(_MOST_BYTES))
-        manifest, _ = _checked(image, str(PREBUILT))
+        manifest = _checked(image, str(PREBUILT)).manifest
     except caught(ArtifactError, OSError, EOFError, MemoryError, struct.error, zlib.error):
         why = "it or its seal is missing, unreadable, damaged or for another CPU"
         again = "install its package again, from where it came"
@@ -310,6 +309,6 @@ def _newest(part: str, why: Exception) -> bytes:
         name = path.name
         if _holds(name, part) and (image := _from_entry(name, [part], damaged=False)):
             with suppress(ArtifactError):  # another te-select made it, for another extension
-                _load(image, *_checked(image, name))
+                _load(_checked(image, name))
                 return image
     raise why

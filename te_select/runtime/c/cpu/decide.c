@@ -17,7 +17,7 @@ static te_select_crew choose_crew(const te_select_machine* machine, int64_t paid
  * of 0.4 to 0.8 MB were up to a fifth slower. */
 static int32_t count_tasks(int64_t moved, int32_t threads) {
   int64_t wanted = moved / TASK_BYTES;
-  int64_t each = wanted > threads ? (wanted + threads - 1) / threads : 1;
+  int64_t each = wanted > threads ? te_select_ceil_div(wanted, threads) : 1;
   return (int32_t)te_select_least(each, MOST_TASKS / threads) * threads;
 }
 

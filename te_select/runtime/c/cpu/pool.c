@@ -203,7 +203,7 @@ te_select_crew te_select_crew_at_hand(int32_t wanted, int32_t most) {
   if ((omp_in_parallel && omp_in_parallel()) || te_select_in_region(p)) return alone;
   wanted = te_select_leave_cores(p, wanted, most);
   if (wanted <= 1) return alone;
-  te_select_crew crew = {wanted < TE_SELECT_MOST_THREADS ? wanted : TE_SELECT_MOST_THREADS, 0};
+  te_select_crew crew = {wanted, 0};
   if (te_select_is_crowded(p)) {
     if (!claim_pool(p)) return alone;
     te_select_take_team(p, &crew);

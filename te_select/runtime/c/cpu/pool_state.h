@@ -91,8 +91,10 @@ static inline void te_select_wake(void* word, int count) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-static inline int64_t te_select_now_ns(void) {
+/* Nanoseconds of a clock; -1 if it is that of a thread that has ended. */
+static inline int64_t te_select_read_clock(clockid_t clock) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+  return clock_gettime(clock, &t) ? -1 : t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
+
+static inline int64_t te_select_now_ns(void) { return te_select_read_clock(CLOCK_MONOTONIC); }

@@ -136,20 +136,13 @@ static int has_used(const te_select_runtime* r) {
   return is_written;
 }
 
-/* Nanoseconds on a CPU of the thread whose clock a team has; -1 if it has ended. */
-static int64_t time_of(const te_select_team* team) {
-  struct timespec t;
-  if (clock_gettime(team->clock, &t)) return -1;
-  return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 /* The caller's team of a runtime. A new one takes a place that is free, or whose threads have ended;
  * NULL if it would be a mistake, or there is no place. */
 static te_select_team* team_of_caller(te_select_pool* p, const te_select_runtime* r) {
   te_select_team* place = NULL;
   for (int32_t i = 0; i < TE_SELECT_MOST_TEAMS; ++i) {
     te_select_team* team = &p->teams[i];
-    int is_gone = !team->of || time_of(team) < 0;
+    int is_gone = !team->of || te_select_read_clock(team->clock) < 0;
     if (is_gone) {
       place = team;
     } else if (team->of == r && pthread_equal(team->caller, pthread_self())) {
@@ -166,8 +159,8 @@ static int is_at_work(const te_select_team* team) {
   if (te_select_now_ns() < team->late_until_ns) return 0;
   if (!team->is_known) return 1;
   if (!team->has_others) return 0;
-  int64_t before = time_of(team);
-  return time_of(team) != before;
+  int64_t before = te_select_read_clock(team->clock);
+  return te_select_read_clock(team->clock) != before;
 }
 
 void te_select_take_team(te_select_pool* p, te_select_crew* crew) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "machine.h"
+#include "task.h"
 
 #define KB (INT64_C(1) << 10)
 #define MB (INT64_C(1) << 20)
@@ -250,7 +251,7 @@ enum { STREAMS = 0 }; /* by default spans have none: `streams` in schedules/cpu/
 __int128 te_select_streams_from(const te_select_machine* m, int is_fill, int32_t threads) {
   if (!STREAMS) return TE_SELECT_NEVER;
   const te_select_decisions* d = &m->decisions;
-  int64_t caches = (threads + m->threads_per_l3 - 1) / m->threads_per_l3;
+  int64_t caches = te_select_ceil_div(threads, m->threads_per_l3);
   int64_t each = is_fill ? d->fill_per_thread : d->stream_per_thread;
   int64_t per_l3 = is_fill ? d->fill_per_l3 : d->stream_per_l3;
   __int128 of_threads = (__int128)each * threads, most = (__int128)(m->l3 + m->l3 / 4) * caches;

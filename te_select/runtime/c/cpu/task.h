@@ -13,6 +13,7 @@ static inline void te_select_fence(void) {
 }
 
 static inline int64_t te_select_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t te_select_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Where a part begins. Splits `things` evenly over `parts`; any run of consecutive parts gets an even
  * share, too. */

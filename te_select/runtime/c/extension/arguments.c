@@ -43,13 +43,11 @@ static int moves_as_bits(const PyArray_Descr* type) {
 
 static PyObject *name_of_rule, *numpys_rule, *result_type;
 
-int te_select_remember_numpys_rules(void) {
+int te_select_remember_numpys_rules(PyObject* numpy) {
   name_of_rule = PyUnicode_InternFromString("__array_function__");
   if (name_of_rule) numpys_rule = PyObject_GetAttr((PyObject*)&PyArray_Type, name_of_rule);
-  PyObject* numpy = PyImport_ImportModule("numpy");
-  if (numpy) result_type = PyObject_GetAttrString(numpy, "result_type");
-  Py_XDECREF(numpy);
-  return numpys_rule && result_type ? 0 : -1;
+  if (numpys_rule) result_type = PyObject_GetAttrString(numpy, "result_type");
+  return result_type ? 0 : -1;
 }
 
 int te_select_has_own_rule(PyObject* value) {
@@ -268,10 +266,6 @@ static te_select_verdict find_type(te_select_operands* found) {
   te_select_operand *x = &found->in[TE_SELECT_THEN], *y = &found->in[TE_SELECT_ELSE];
   if (x->array && y->array) {
     found->type = of_arrays(x->array, y->array);
-    if (!found->type) { /* NumPy itself is to say why */
-      PyErr_Clear();
-      return TE_SELECT_FALLBACK_ELEMENT_TYPE;
-    }
   } else if (x->number && y->number) {
     found->type = of_numbers(x->number, y->number);
   } else {
@@ -281,12 +275,10 @@ static te_select_verdict find_type(te_select_operands* found) {
     found->type = te_select_keeps_type(number, type->type_num)
                       ? (PyArray_Descr*)Py_NewRef((PyObject*)type)
                       : of_number(array, number);
-    if (!found->type) {
-      PyErr_Clear();
-      return TE_SELECT_FALLBACK_ELEMENT_TYPE;
-    }
   }
-  return moves_as_bits(found->type) ? TE_SELECT_TAKEN : TE_SELECT_FALLBACK_ELEMENT_TYPE;
+  if (!found->type) PyErr_Clear(); /* NumPy itself is to say why */
+  return found->type && moves_as_bits(found->type) ? TE_SELECT_TAKEN
+                                                   : TE_SELECT_FALLBACK_ELEMENT_TYPE;
 }
 
 int te_select_exact_number(PyObject* number, PyArray_Descr* type, char* element) {

@@ -63,7 +63,7 @@ static inline int te_select_is_number(PyObject* value) {
 
 /* Remembers NumPy's own `__array_function__` and result_type; -1, with an error of Python, if that
  * fails. */
-int te_select_remember_numpys_rules(void);
+int te_select_remember_numpys_rules(PyObject* numpy);
 
 /* Whether the type of an object has an `__array_function__` of its own, which NumPy then calls. */
 int te_select_has_own_rule(PyObject* value);

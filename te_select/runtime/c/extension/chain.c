@@ -50,7 +50,7 @@ PyObject* te_select_chain(PyObject* Py_UNUSED(module), PyObject* const* args, Py
   Py_END_ALLOW_THREADS;
   if (outcome < 0) Py_RETURN_FALSE;
   for (Py_ssize_t k = 0; k < steps; ++k) {
-    int64_t number = TE_SELECT_RUNS * __builtin_ctz((unsigned)chain.width) + each[k].moving;
+    int64_t number = TE_SELECT_RUNS * te_select_width_index(chain.width) + each[k].moving;
     if (te_select_count(number, chain.elements)) return NULL;
   }
   Py_RETURN_TRUE;

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "cpu_features.h"
 #include "ffi.h"
 
 static const te_select_where_library* library; /* the first one; set once, by any thread */
@@ -133,6 +132,11 @@ te_select_verdict te_select_operands_into(te_select_operands* found, PyObject* o
   return select_into(&call, found->is_staged ? &found->sources : NULL, elements, plan);
 }
 
+static PyObject* leave_to_numpy(te_select_verdict reason, PyObject* const* args, Py_ssize_t count) {
+  te_select_count_left(reason);
+  return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
+}
+
 /* The call by the function for tensors of a type; None if there is none, or it leaves the call. */
 static PyObject* call_by_type(PyObject* const* args, Py_ssize_t count, PyObject* names) {
   Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -200,8 +204,8 @@ static PyObject* call_others(PyObject* self, te_select_verdict reason, PyObject*
   result = call_fallback(reason, args, count, names);
   if (result != Py_NotImplemented) return result;
   Py_DECREF(result);
-  if (reason == TE_SELECT_FALLBACK_CONVERSION) return call_with_arrays(self, args, names);
-  return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
+  return reason == TE_SELECT_FALLBACK_CONVERSION ? call_with_arrays(self, args, names)
+                                                 : leave_to_numpy(reason, args, count);
 }
 
 /* Whether numpy.where does the call, which is told from here, so that warnings name the line of the
@@ -234,10 +238,7 @@ PyObject* te_select_call_where(PyObject* self, PyObject* const* args, size_t fla
     Py_CLEAR(result);
     if (found == TE_SELECT_RAISED) return NULL;
   }
-  if (!out && is_numpys(found, args, count, named)) {
-    te_select_count_left(found);
-    return PyObject_Vectorcall(numpy_where, args, (size_t)count, NULL);
-  }
+  if (!out && is_numpys(found, args, count, named)) return leave_to_numpy(found, args, count);
   return call_others(self, found, args, count, names);
 }
 
@@ -256,8 +257,8 @@ static PyObject* make(PyObject* Py_UNUSED(self), PyObject* const* args, Py_ssize
 }
 
 static PyObject* install(PyObject* Py_UNUSED(self), PyObject* address) {
-  const te_select_where_library* given = PyLong_AsVoidPtr(address);
-  if (PyErr_Occurred()) return NULL;
+  const te_select_where_library* given = te_select_address(address);
+  if (!given) return NULL;
   if (given->version < TE_SELECT_WHERE_OLDEST || given->version > TE_SELECT_WHERE_VERSION) {
     return PyErr_Format(PyExc_ValueError,
                         "the kernels of where() have version %lld; expected %d to %d: build them "
@@ -274,14 +275,9 @@ static PyObject* install(PyObject* Py_UNUSED(self), PyObject* address) {
   Py_RETURN_NONE;
 }
 
-static PyObject* cpu_features(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
-  char text[TE_SELECT_CPU_FEATURES_BYTES];
-  te_select_list_cpu_features(text);
-  return PyUnicode_FromString(text);
-}
-
 static PyMethodDef methods[] = {
-    {"cpu_features", cpu_features, METH_NOARGS, "Features of the CPU as /proc/cpuinfo has them."},
+    {"cpu_features", te_select_cpu_features, METH_NOARGS,
+     "Features of the CPU as /proc/cpuinfo has them."},
     {"make", TE_SELECT_FAST(make), "Make the callable, of functions for what it leaves to Python."},
     {"install", install, METH_O,
      "Take a library of kernels, by its address; the first is given those of all others."},
@@ -320,12 +316,13 @@ static int fill_module(PyObject* made) {
     return -1;
   }
   import_array1(-1);
-  if (te_select_remember_numpys_rules() || te_select_name_verdicts(made)) return -1;
   PyObject* numpy = PyImport_ImportModule("numpy");
   if (!numpy) return -1;
-  Py_XSETREF(numpy_where, PyObject_GetAttrString(numpy, "where"));
+  int failed = te_select_remember_numpys_rules(numpy);
+  if (!failed) numpy_where = PyObject_GetAttrString(numpy, "where");
   Py_DECREF(numpy);
-  return numpy_where ? PyModule_AddIntConstant(made, "LARGE", TE_SELECT_LARGE) : -1;
+  if (!numpy_where || te_select_name_verdicts(made)) return -1;
+  return PyModule_AddIntConstant(made, "LARGE", TE_SELECT_LARGE);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -1,4 +1,4 @@
-/* What the files of the extension do for each other, beside calls by tvm-ffi. */
+/* The extension, a module for Python: what its files do for each other, beside calls by tvm-ffi. */
 #pragma once
 
 #include "arguments.h"
@@ -99,3 +99,6 @@ te_select_verdict te_select_operands_into(te_select_operands* found, PyObject* o
  * first bit and their number. */
 PyObject* te_select_plan(PyObject* module, PyObject* const* args, Py_ssize_t count);
 PyObject* te_select_or_leave(PyObject* module, PyObject* const* args, Py_ssize_t count);
+
+/* A function of Python: the names of the CPU's features, as /proc/cpuinfo has them. */
+PyObject* te_select_cpu_features(PyObject* module, PyObject* unused);

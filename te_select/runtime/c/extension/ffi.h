@@ -6,6 +6,22 @@
 
 #include "arguments.h"
 
+/* An address that Python gives; NULL, with an error of Python, if it is none. */
+static inline void* te_select_address(PyObject* value) {
+  void* found = PyLong_AsVoidPtr(value);
+  if (!found && !PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "the address is 0");
+  return found;
+}
+
+/* Makes a function of Python that has `context`, which is dropped with it. */
+static inline PyObject* te_select_bind(PyMethodDef* function, void* context, const char* name,
+                                       PyCapsule_Destructor drop) {
+  PyObject* capsule = PyCapsule_New(context, name, drop);
+  PyObject* made = capsule ? PyCFunction_New(function, capsule) : NULL;
+  Py_XDECREF(capsule);
+  return made;
+}
+
 /* An argument that lends a tensor. */
 static inline TVMFFIAny te_select_lent(DLTensor* t) {
   return (TVMFFIAny){.type_index = kTVMFFIDLTensorPtr, .v_ptr = t};

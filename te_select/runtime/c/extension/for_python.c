@@ -1,7 +1,9 @@
-/* Functions for the Python of `te_select.where`: what a call would do, and calls with bits of Arrow. */
+/* Functions for Python: what a call of `te_select.where` would do, calls with bits of Arrow, and what the
+ * CPU has. */
 #include <string.h>
 
 #include "arguments.h"
+#include "cpu_features.h"
 #include "extension.h"
 
 /* Arguments of functions for Python: cond, or a buffer of bits with the first one and their number;
@@ -61,4 +63,10 @@ PyObject* te_select_or_leave(PyObject* Py_UNUSED(self), PyObject* const* args, P
   Py_XDECREF(result);
   if (found == TE_SELECT_RAISED) return NULL;
   Py_RETURN_NOTIMPLEMENTED;
+}
+
+PyObject* te_select_cpu_features(PyObject* Py_UNUSED(self), PyObject* Py_UNUSED(unused)) {
+  char text[TE_SELECT_CPU_FEATURES_BYTES];
+  te_select_list_cpu_features(text);
+  return PyUnicode_FromString(text);
 }

@@ -100,14 +100,8 @@ static PyMethodDef definition = {"entry", TE_SELECT_FAST(call_kernel),
                                  "Call a kernel; false if it did not take the arguments."};
 
 PyObject* te_select_make_entry(PyObject* Py_UNUSED(module), PyObject* address) {
-  void* function = PyLong_AsVoidPtr(address);
-  if (PyErr_Occurred()) return NULL;
-  if (!function) return PyErr_Format(PyExc_ValueError, "the address is 0");
-  PyObject* capsule = PyCapsule_New(function, capsule_name, NULL);
-  if (!capsule) return NULL;
-  PyObject* made = PyCFunction_New(&definition, capsule);
-  Py_DECREF(capsule);
-  return made;
+  void* function = te_select_address(address);
+  return function ? te_select_bind(&definition, function, capsule_name, NULL) : NULL;
 }
 
 PyObject* te_select_take_tensors(PyObject* Py_UNUSED(module), PyObject* type) {

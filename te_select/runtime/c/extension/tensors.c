@@ -81,21 +81,11 @@ PyObject* te_select_make_tensor_entry(PyObject* Py_UNUSED(module), PyObject* con
   if (count != 2 || !PyType_Check(args[1])) {
     return PyErr_Format(PyExc_TypeError, "expected the address of a function, and a type");
   }
-  void* function = PyLong_AsVoidPtr(args[0]);
-  if (PyErr_Occurred()) return NULL;
-  if (!function) return PyErr_Format(PyExc_ValueError, "the address is 0");
-  const DLPackExchangeAPI* api = exchange_of(args[1]);
+  void* function = te_select_address(args[0]);
+  const DLPackExchangeAPI* api = function ? exchange_of(args[1]) : NULL;
   if (!api) return NULL;
   tensor_entry* entry = PyMem_Malloc(sizeof(*entry));
   if (!entry) return PyErr_NoMemory();
   *entry = (tensor_entry){(TVMFFISafeCallType)function, api, (PyTypeObject*)Py_NewRef(args[1])};
-  PyObject* capsule = PyCapsule_New(entry, capsule_name, drop);
-  if (!capsule) {
-    Py_DECREF(entry->type);
-    PyMem_Free(entry);
-    return NULL;
-  }
-  PyObject* made = PyCFunction_New(&definition, capsule);
-  Py_DECREF(capsule);
-  return made;
+  return te_select_bind(&definition, entry, capsule_name, drop);
 }

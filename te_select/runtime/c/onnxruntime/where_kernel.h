@@ -1,4 +1,5 @@
-/* Where as kernels of ONNX Runtime: one for each width of an element. */
+/* The plug-in for ONNX Runtime, in the library of the kernels of where: Where as kernels of ONNX Runtime,
+ * one for each width of an element. */
 #pragma once
 
 #include "ort_api.h"

@@ -46,8 +46,6 @@ typedef struct {
   char* of[TE_SELECT_OPERANDS];
 } room;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static int64_t count_around(const walk* w) {
   int64_t count = 1;
   for (int32_t i = 0; i < w->around.count; ++i) count *= w->around.loops[i].extent;
@@ -125,13 +123,13 @@ static void cut_block(walk* w, int64_t tasks) {
         w->whole.n, (w->whole.m > 1 ? TE_SELECT_TILE_ROW_BYTES : TE_SELECT_TILE_BYTES) / width);
     w->piece.m = te_select_least(w->whole.m, TE_SELECT_TILE_BYTES / (w->piece.n * width));
   } else if (w->threads > 1 && around < tasks) {
-    int64_t wanted = ceil_div(tasks, around);
+    int64_t wanted = te_select_ceil_div(tasks, around);
     int64_t lines = TE_SELECT_LONG_ROW_BYTES / width; /* stores past the cache need whole lines */
     if (w->whole.m > 1) {
-      w->piece.m = ceil_div(w->whole.m, wanted);
+      w->piece.m = te_select_ceil_div(w->whole.m, wanted);
     } else {
-      w->piece.n =
-          te_select_least(w->whole.n, ceil_div(ceil_div(w->whole.n, wanted), lines) * lines);
+      w->piece.n = te_select_least(
+          w->whole.n, te_select_ceil_div(te_select_ceil_div(w->whole.n, wanted), lines) * lines);
     }
   }
 }
@@ -158,7 +156,8 @@ static int make_rooms(walk* w) {
     return 1;
   }
   int64_t elements = w->piece.n * (w->by_tiles ? w->piece.m : 1);
-  elements = ceil_div(elements, LINE_BYTES) * LINE_BYTES; /* everything begins on a line */
+  elements =
+      te_select_ceil_div(elements, LINE_BYTES) * LINE_BYTES; /* everything begins on a line */
   w->room_bytes = LINE_BYTES + elements * (1 + 3 * w->around.width);
   int64_t all = LINE_BYTES + w->threads * w->room_bytes;
   char* memory = all <= (int64_t)sizeof(w->few) ? w->few : (w->memory = malloc((size_t)all));
@@ -251,8 +250,8 @@ static int run_cut(walk* w, int64_t tasks) {
     /* Short calls: without the six divisions. */
     return run_block(w, &w->whole, w->around.data, w->rooms ? room_at(w, 0) : NULL);
   }
-  w->along = ceil_div(w->whole.n, w->piece.n);
-  w->inside = w->along * ceil_div(w->whole.m, w->piece.m);
+  w->along = te_select_ceil_div(w->whole.n, w->piece.n);
+  w->inside = w->along * te_select_ceil_div(w->whole.m, w->piece.m);
   w->count = w->inside * count_around(w);
   if (w->threads == 1) return run_task(0, 1, w);
   int32_t count = (int32_t)te_select_least(tasks, w->count);
@@ -312,7 +311,7 @@ int32_t te_select_where_walk(const te_select_where_kernels* kernels,
   w.float_mode = stages ? te_select_float_mode() : 0;
   w.pool = pool;
   if (!te_select_make_nest(call, &w.around)) return TE_SELECT_WHERE_DONE;
-  int width = __builtin_ctz((unsigned)w.around.width);
+  int width = te_select_width_index(w.around.width);
   /* The runs of a width come together, and this one is added last. */
   if (!te_select_kernel_at(&kernels->runs[width][TE_SELECT_RUNS - 1])) {
     return TE_SELECT_WHERE_NO_KERNEL;

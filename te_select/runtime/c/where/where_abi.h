@@ -9,6 +9,9 @@
 enum { TE_SELECT_WHERE_VERSION = 6, TE_SELECT_WHERE_OLDEST = 5 };
 enum { TE_SELECT_WIDTHS = 5, TE_SELECT_RUNS = 8, TE_SELECT_ROWS = 27 }; /* 1, 2, 4, 8, 16 bytes */
 
+/* The first index of the kernels of a width, a power of two. */
+static inline int te_select_width_index(int32_t width) { return __builtin_ctz((unsigned)width); }
+
 /* A kernel: data of cond, then, else and out; sizes; flags. As te_select_run of host_cpu.h. */
 typedef int32_t (*te_select_where_run)(void* const data[TE_SELECT_OPERANDS], const int64_t* sizes,
                                        int64_t flags);

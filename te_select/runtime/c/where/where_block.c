@@ -6,8 +6,6 @@
 enum { ALONG_BOTH, DOWN, ALONG }; /* how an operand moves in rows; see `rows` in where_abi.h */
 enum { WIDEST_IN_ROWS = 8 };      /* bytes of the widest elements that have kernels of rows */
 
-static int width_index(int32_t width) { return __builtin_ctz((unsigned)width); }
-
 /* ---- blocks ------------------------------------------------------------------------------------- */
 
 int te_select_is_smooth(const te_select_block* block, int32_t width) {
@@ -61,9 +59,10 @@ static void fill_row(char* const* data, int64_t n, int32_t width) {
 static int run_each(const te_select_where_kernels* kernels, const te_select_block* block,
                     int32_t width, char* const* data, int64_t m, int64_t n, int64_t flags) {
   int moving = te_select_runs_number(block);
-  te_select_where_run kernel = te_select_kernel_at(&kernels->runs[width_index(width)][moving]);
-  char* at[TE_SELECT_OPERANDS] = {data[TE_SELECT_COND], data[TE_SELECT_THEN], data[TE_SELECT_ELSE],
-                                  data[TE_SELECT_OUT]};
+  te_select_where_run kernel =
+      te_select_kernel_at(&kernels->runs[te_select_width_index(width)][moving]);
+  char* at[TE_SELECT_OPERANDS];
+  memcpy(at, data, sizeof(at));
   for (int64_t i = 0; i < m; ++i) {
     if (!moving) {
       fill_row(at, n, width);
@@ -78,8 +77,8 @@ static int run_each(const te_select_where_kernels* kernels, const te_select_bloc
 
 static int run_rows(te_select_where_run kernel, const te_select_block* block, int32_t width,
                     char* const* data, int64_t flags, char* const* room) {
-  char* given[TE_SELECT_OPERANDS] = {data[TE_SELECT_COND], data[TE_SELECT_THEN],
-                                     data[TE_SELECT_ELSE], data[TE_SELECT_OUT]};
+  char* given[TE_SELECT_OPERANDS];
+  memcpy(given, data, sizeof(given));
   for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) {
     if (!is_single(block, i)) continue;
     int64_t item = te_select_item(i, width);
@@ -97,7 +96,7 @@ int te_select_run_block(const te_select_where_kernels* kernels, const te_select_
   if (merged) return run_each(kernels, block, width, data, 1, block->m * block->n, flags);
   int number = te_select_rows_number(block, width);
   te_select_where_run kernel =
-      number < 0 ? NULL : te_select_kernel_at(&kernels->rows[width_index(width)][number]);
+      number < 0 ? NULL : te_select_kernel_at(&kernels->rows[te_select_width_index(width)][number]);
   if (kernel) return run_rows(kernel, block, width, data, flags, room);
   return run_each(kernels, block, width, data, block->m, block->n, flags);
 }

@@ -1,6 +1,7 @@
 /* What is asked of a call before it is made: how operands broadcast, and whether they overlap. */
 #include <stdlib.h>
 
+#include "overlap.h"
 #include "where_abi.h"
 
 /* Sets the strides for the axes of a call of something with items of so many bytes. It is always
@@ -70,11 +71,8 @@ int te_select_join_out(te_select_where_call* call, const te_select_view* out) {
   return 1;
 }
 
-/* Memory from a first byte to the one behind the last. */
-typedef struct { uintptr_t first, end; } extent;
-
-static extent extent_of(const te_select_where_call* call, const char* data, const int64_t* strides,
-                        int64_t item) {
+static te_select_extent extent_of(const te_select_where_call* call, const char* data,
+                                  const int64_t* strides, int64_t item) {
   int64_t below = 0;
   int64_t above = item;
   for (int32_t i = 0; i < call->ndim; ++i) {
@@ -82,11 +80,7 @@ static extent extent_of(const te_select_where_call* call, const char* data, cons
     if (reach < 0) below += reach;
     else above += reach;
   }
-  return (extent){(uintptr_t)data + (uintptr_t)below, (uintptr_t)data + (uintptr_t)above};
-}
-
-static int is_apart(extent one, extent other) {
-  return one.end <= other.first || other.end <= one.first;
+  return (te_select_extent){(uintptr_t)data + (uintptr_t)below, (uintptr_t)data + (uintptr_t)above};
 }
 
 /* Whether items lie where their elements of out are written. */
@@ -100,19 +94,20 @@ static int is_out(const te_select_where_call* call, const char* data, const int6
 }
 
 static int input_overlaps(const te_select_where_call* call, const te_select_where_sources* sources,
-                          int operand, extent out) {
+                          int operand, te_select_extent out) {
   const char* data = call->data[operand];
   const int64_t* strides = call->strides[operand];
   int32_t kind = sources ? sources->kinds[operand] : TE_SELECT_AS_IS;
-  int is_as_is = kind == TE_SELECT_AS_IS, is_cond = operand == TE_SELECT_COND;
+  int is_as_is = kind == TE_SELECT_AS_IS;
   int64_t item = is_as_is ? te_select_item(operand, call->width) : te_select_item_of_kind(kind);
-  extent own = extent_of(call, data, strides, item);
+  te_select_extent own = extent_of(call, data, strides, item);
   if (kind == TE_SELECT_KIND_BITS) {
-    own = (extent){(uintptr_t)sources->bits + own.first / 8,
-                   (uintptr_t)sources->bits + (own.end + 7) / 8};
-    return !is_apart(own, out);
+    own = (te_select_extent){(uintptr_t)sources->bits + own.first / 8,
+                             (uintptr_t)sources->bits + (own.end + 7) / 8};
+    return !te_select_may_share(own, out, 0);
   }
-  return !is_apart(own, out) && ((is_cond && is_as_is) || !is_out(call, data, strides, item));
+  int may_be_out = operand != TE_SELECT_COND || !is_as_is;
+  return !te_select_may_share(own, out, may_be_out && is_out(call, data, strides, item));
 }
 
 int te_select_where_overlaps(const te_select_where_call* call,
@@ -121,7 +116,7 @@ int te_select_where_overlaps(const te_select_where_call* call,
   const int64_t* strides = call->strides[TE_SELECT_OUT];
   for (int32_t i = 0; i < call->ndim; ++i) elements *= (uint64_t)call->shape[i];
   if (!elements) return 0;
-  extent out = extent_of(call, call->data[TE_SELECT_OUT], strides, call->width);
+  te_select_extent out = extent_of(call, call->data[TE_SELECT_OUT], strides, call->width);
   for (int i = TE_SELECT_COND; i < TE_SELECT_OUT; ++i) {
     if (input_overlaps(call, sources, i, out)) return 1;
   }

@@ -32,7 +32,7 @@ static int run_task(int32_t task, int32_t tasks, void* data) {
   const chain* c = data;
   int64_t block = BLOCK_BYTES / c->of->width;
   int64_t all = c->of->elements;
-  int64_t blocks = (all + block - 1) / block;
+  int64_t blocks = te_select_ceil_div(all, block);
   int64_t end = te_select_least(all, te_select_share(blocks, task + 1, tasks) * block);
   for (int64_t at = te_select_share(blocks, task, tasks) * block; at < end; at += block) {
     if (run_steps(c, at, te_select_least(block, end - at))) return -1;
@@ -43,7 +43,7 @@ static int run_task(int32_t task, int32_t tasks, void* data) {
 int32_t te_select_run_chain(const te_select_where_kernels* kernels,
                             const te_select_machine* machine, const te_select_where_chain* of) {
   int64_t read = 0;
-  int width = __builtin_ctz((unsigned)of->width);
+  int width = te_select_width_index(of->width);
   if (width >= TE_SELECT_WIDTHS || of->width != 1 << width ||
       !te_select_kernel_at(&kernels->runs[width][TE_SELECT_RUNS - 1]))
     return TE_SELECT_WHERE_NO_KERNEL;

@@ -1,4 +1,5 @@
-/* The loops of one call, and the block of the two innermost ones, which kernels do. */
+/* The walk of where, in the library of its kernels: the loops of one call, and the block of the two
+ * innermost ones, which kernels do. */
 #pragma once
 
 #include "cond_sampling.h"

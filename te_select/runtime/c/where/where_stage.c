@@ -112,7 +112,7 @@ int te_select_make_run(const te_select_stage* stage, const char* from, int64_t s
   }
   char items[GATHERED * 16];
   for (int64_t at = 0; at < n; at += GATHERED) {
-    int64_t count = n - at < GATHERED ? n - at : GATHERED;
+    int64_t count = te_select_least(n - at, GATHERED);
     te_select_copy(items, 0, item, from + at * stride, 0, stride, 1, count, item);
     if (make_contiguous(stage, items, count, to + at * width)) return -1;
   }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 from te_select.operator.access import AccessPattern
@@ -36,15 +36,12 @@ class Decisions:
     @classmethod
     def of(cls, pattern: AccessPattern, config: Mapping[str, Any]) -> Decisions:
         """Those of a kernel, by its access pattern and its config as a manifest has it."""
-        return cls(
-            **{knob: int(config.get(knob, 0)) for knob in _KNOBS},
-            reads_cond_once=all("c" in loop.movers for loop in pattern.loops),
-        )
+        reads_cond_once = all("c" in loop.movers for loop in pattern.loops)
+        told: Mapping[str, Any] = {**config, "reads_cond_once": reads_cond_once}
+        knobs: dict[str, Any] = {each.name: int(told.get(each.name, 0)) for each in fields(cls)}
+        return cls(**knobs)
 
     @property
     def numbers(self) -> tuple[int, ...]:
         """The same as ``decide.h`` has them, in that order."""
         return tuple(map(int, astuple(self)))
-
-
-_KNOBS = ("bytes_per_thread", "stream_from", "skip", "backwards")

@@ -94,13 +94,10 @@ class CpuKernel(Kernel):
         if kind is type(cond) and kind is type(else_):
             try:
                 if kind is _ARRAY:
-                    if self._numpy_dtype is not None:
-                        if out is None:
-                            shape = self._static_shape or self._shape_of(cond, then, else_)
-                            out = _empty(shape, self._numpy_dtype)
-                            if self._entry(cond, then, else_, out):
-                                return out
-                        if type(out) is kind and self._try(cond, then, else_, out):
+                    if out is None and self._numpy_dtype is not None:
+                        shape = self._static_shape or self._shape_of(cond, then, else_)
+                        out = _empty(shape, self._numpy_dtype)
+                        if self._entry(cond, then, else_, out):
                             return out
                 elif issubclass(type(then), _TENSOR):  # or a class of tvm derived from it
                     if (

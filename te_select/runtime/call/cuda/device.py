@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import tvm_ffi
 
-from te_select.errors import ArgumentError
+from te_select.errors import ArgumentError, is_a
 from te_select.operator.dtypes import ElementType, numpy_dtype
 from te_select.runtime.call import dlpack
 from te_select.runtime.call.cuda import driver
@@ -42,12 +42,16 @@ class CudaDevice(Device):
     advice = ": pass torch.as_tensor({}, device='cuda')"
 
     def __init__(self, values: Collection[Any]) -> None:
-        self.launched_on = _current_stream(values)
+        self.launched_on = self._current_stream(values)
         self.stream = self.launched_on or None  # handle 0 is None to DLPack
 
     def library_of(self, value: Any) -> str:
         """The library of a tensor on a device, or ``"dlpack"`` if it is none that we know."""
-        return _library_of(value)
+        if is_a(value, "torch.Tensor"):
+            return "torch"
+        if is_a(value, "jax.Array"):
+            return "jax"
+        return "cupy" if type(value).__module__.partition(".")[0] == "cupy" else "dlpack"
 
     def taken(self, found: Operand, given: Any, name: str, width: int) -> Any:
         """See `Device.taken`; strided memory is copied by the operand's library."""
@@ -69,7 +73,7 @@ class CudaDevice(Device):
             raise ArgumentError(
                 "no operand is on a CUDA device, so out cannot be allocated; pass out"
             )
-        library = _library_of(like)
+        library = self.library_of(like)
         dtype = numpy_dtype(element.name)
         if library == "cupy":
             with like.device:
@@ -120,38 +124,27 @@ class CudaDevice(Device):
             "input in part; expected compact memory of its own, or exactly that of then or else_"
         )
 
+    def _current_stream(self, values: Collection[Any]) -> int:
+        """The current stream of the tensors' library, or else the stream that tvm-ffi was given."""
+        for value in values:
+            library = self.library_of(value)
+            if library == "torch" and value.is_cuda:
+                stream: int = sys.modules["torch"].cuda.current_stream(value.device).cuda_stream
+                return stream
+            if library == "cupy":
+                with value.device:
+                    pointer: int = sys.modules["cupy"].cuda.get_current_stream().ptr
+                return pointer
+        for value in values:
+            if hasattr(value, "__dlpack_device__"):
+                kind, index = (int(number) for number in value.__dlpack_device__())
+                if kind in dlpack.CUDA_DEVICES:
+                    return int(tvm_ffi.get_raw_stream(tvm_ffi.device("cuda", index)) or 0)
+        return _DEFAULT_STREAM
+
     def _handed_over(self, array: Any) -> Any:
         """A compact CuPy array as a tensor of tvm-ffi."""
         return tvm_ffi.from_dlpack(dlpack.read(array, self.of_dlpack, self.stream).owner)
-
-
-def _library_of(value: Any) -> str:
-    """The library of a tensor on a device, or ``"dlpack"`` if it is none that we know."""
-    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return "torch"
-    if jax is not None and isinstance(value, jax.Array):
-        return "jax"
-    return "cupy" if type(value).__module__.partition(".")[0] == "cupy" else "dlpack"
-
-
-def _current_stream(values: Collection[Any]) -> int:
-    """The current stream of the tensors' library, or else the stream that tvm-ffi was given."""
-    for value in values:
-        library = _library_of(value)
-        if library == "torch" and value.is_cuda:
-            stream: int = sys.modules["torch"].cuda.current_stream(value.device).cuda_stream
-            return stream
-        if library == "cupy":
-            with value.device:
-                pointer: int = sys.modules["cupy"].cuda.get_current_stream().ptr
-            return pointer
-    for value in values:
-        if hasattr(value, "__dlpack_device__"):
-            kind, index = (int(number) for number in value.__dlpack_device__())
-            if kind in dlpack.CUDA_DEVICES:
-                return int(tvm_ffi.get_raw_stream(tvm_ffi.device("cuda", index)) or 0)
-    return _DEFAULT_STREAM
 
 
 def torch_bits(tensor: Any, width: int) -> Any:

@@ -12,7 +12,7 @@ from te_select.runtime.call import operands, raised
 from te_select.runtime.call.cuda import driver
 from te_select.runtime.call.cuda.device import CudaDevice
 from te_select.runtime.call.cuda.driver import CudaError
-from te_select.runtime.call.device import ON_HOST, Device, Operand, Output, mark_written
+from te_select.runtime.call.device import ON_HOST, Device, Operand, Output
 from te_select.runtime.call.kernel import Kernel
 from te_select.runtime.call.torch_state import STATE as torch_state
 from te_select.runtime.call.torch_state import torch_dtype
@@ -79,7 +79,8 @@ class CudaKernel(Kernel):
                     and not (out.requires_grad or out.is_neg() or out.is_conj())
                     and self._try(*inputs, out)
                 ):
-                    return mark_written(out)
+                    torch_state.mark_written((out,))
+                    return out
         except caught(Exception) as error:
             if not (raised.is_refusal(error) or raised.is_of_allocation(error)):
                 if hasattr(error, "__tvm_ffi_error__"):  # the driver's, or of the launch
