@@ -6,7 +6,7 @@ tables in ``docs/tuning.md`` follow from it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any
 
 from te_select.operator.access import AccessPattern
@@ -79,6 +79,12 @@ def check_values(config: Any, given: Mapping[str, Any]) -> None:
         values = declared[name].values
         if type(value) is not type(values[0]) or value not in values:
             raise ValueError(f"{name} must be {declared[name].expected}")
+
+
+def with_values(config: Any, given: Mapping[str, Any], pattern: AccessPattern, target: Any) -> Any:
+    """The config with other values of some knobs, or ValueError if no schedule can follow it."""
+    check_values(config, given)
+    return replace(config, **given).checked(pattern, target)
 
 
 def space(default: Any, pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[int]]:

@@ -11,7 +11,7 @@ import tvm_ffi
 from tvm import IRModule, ir, s_tir, sym, tirx
 
 from te_select.errors import SelectError
-from te_select.operator.access import Loop
+from te_select.operator.access import AccessPattern, Loop
 
 ANNOTATION = "te_select.span"
 KNOB = "te_select.knob."  # followed by the name of the knob
@@ -36,6 +36,18 @@ def _letter(along: Sequence[bool]) -> str:
     if all(along):
         return "f"
     return "i" if along[-1] else "o"
+
+
+def block_to_schedule(sch: s_tir.Schedule, pattern: AccessPattern) -> Any:
+    """The block of the definition, which is all of it now; None if it has no elements.
+
+    Nothing runs then, and TVM can neither inline nor split loops of extent 0.
+    """
+    if pattern.elements == 0:
+        return None
+    for branch in ("then_b", "else_b"):
+        sch.compute_inline(sch.get_sblock(branch))
+    return sch.get_sblock("out")
 
 
 def annotate(sch: s_tir.Schedule, leaf: Any, symbol: str, config: Any) -> None:

@@ -113,11 +113,9 @@ def space(pattern: AccessPattern, target: Target) -> Mapping[str, Sequence[Any]]
 
 def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Target, config: Config) -> None:
     """Schedule the definition, as this module's docstring says."""
-    if pattern.elements == 0:
-        return  # nothing runs, and TVM cannot inline or split loops of extent 0
-    for branch in ("then_b", "else_b"):
-        sch.compute_inline(sch.get_sblock(branch))
-    apply_to(sch, sch.get_sblock("out"), pattern, target, config)
+    block = notes.block_to_schedule(sch, pattern)
+    if block is not None:
+        apply_to(sch, block, pattern, target, config)
 
 
 def apply_to(

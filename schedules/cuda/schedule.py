@@ -120,11 +120,9 @@ def variants(_pattern: AccessPattern, config: Config) -> list[Variant]:
 
 def apply(sch: s_tir.Schedule, pattern: AccessPattern, target: Any, config: Config) -> None:
     """Schedule the definition, as described at the top of this module."""
-    if pattern.elements == 0:
-        return  # nothing runs, and TVM can neither inline nor split loops of extent 0
-    for branch in ("then_b", "else_b"):
-        sch.compute_inline(sch.get_sblock(branch))
-    block = sch.get_sblock("out")
+    block = leaf.block_to_schedule(sch, pattern)
+    if block is None:
+        return
     loops = sch.get_loops(block) or [sch.add_unit_loop(block)]
     flat = sch.fuse(*loops) if len(loops) > 1 else loops[0]
     span = span_of(pattern, config)

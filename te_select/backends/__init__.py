@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Builder(Protocol):
     """What the compiler needs from a kind of machine."""
 
-    def build(
+    def write_library(
         self, chosen: Sequence[Scheduled], target: ResolvedTarget, manifest: Manifest, path: Path
     ) -> None:
         """Write the shared library of scheduled workloads, which holds its manifest.

@@ -122,8 +122,5 @@ def of_compiler(command: tuple[str, ...]) -> str:
 
 def _sources() -> list[Path]:
     root = Path(__file__).parents[1]
-    found: list[Path] = []
-    for name in _SOURCES:
-        place = root / name
-        found += [place] if place.is_file() else place.rglob("*")
+    found = (path for name in _SOURCES for path in (root / name).rglob("*"))
     return sorted(path for path in found if path.suffix in {".py", ".c", ".h", ".cuh"})

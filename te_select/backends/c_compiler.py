@@ -99,7 +99,7 @@ def link_stub(
     linked = [*objects, *_runtime_objects(compiler, half)]
     # Whatever is exported can be found, and overwritten, by libtvm's loader; only these may be.
     functions = tuple(manifest.c_functions.values())
-    own = (*functions, *static_code.SHARED) if functions else ("te_select_pool_v7",)
+    own = (*functions, *static_code.SHARED) if functions else (static_code.POOL,)
     with scratch.folder() as folder:
         source, note, exports = (folder / name for name in ("stub.c", "manifest.s", "exports.map"))
         source.write_text(stub)

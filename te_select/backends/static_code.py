@@ -14,9 +14,9 @@ from te_select.errors import ToolchainError
 from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.artifact.stored import MEMBER, OBJECT
 
-_POOL = "te_select_pool_v7"
+POOL = "te_select_pool_v7"
 # What a program has once, however many of its libraries and archives bring it.
-SHARED = ("te_select_error", "te_select_error_v1", _POOL)
+SHARED = ("te_select_error", "te_select_error_v1", POOL)
 # What a header declares for operands of any shapes.
 ANY_SHAPES = ("te_select_broadcast", "te_select_where_call_on")
 
@@ -46,7 +46,7 @@ def write(
         If there is no objcopy or ar for it, or one of them fails.
     """
     if out.suffix == OBJECT:
-        names = [*(f"__tvm_ffi_{kernel.workload.name}" for kernel in manifest.kernels), _POOL]
+        names = [*(f"__tvm_ffi_{kernel.workload.name}" for kernel in manifest.kernels), POOL]
     else:
         names = [*manifest.c_functions.values(), *SHARED]
     names += more
@@ -55,7 +55,7 @@ def write(
     member = merged.with_name(MEMBER)
     # The other names become local, so that two of these in one program do not meet. Of those that
     # stay, the linker takes the first. A weak name would not keep the pool's code in memory.
-    weak = [f"--weaken-symbol={name}" for name in names if name != _POOL]
+    weak = [f"--weaken-symbol={name}" for name in names if name != POOL]
     options = (*weak, f"--keep-global-symbols={kept}", "--strip-unneeded")
     advice = "OBJCOPY and AR, if set, must know the target's files, as llvm-objcopy and llvm-ar do"
     words = (*_tool("objcopy", "OBJCOPY", triple), *options, str(merged), str(member))

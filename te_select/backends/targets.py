@@ -92,20 +92,17 @@ def resolve(target: str | dict[str, Any]) -> ResolvedTarget:
     TargetError
         If no such target is known, or it is the GPU of a machine that has none.
     """
-    if isinstance(target, str):
-        target = target.strip()
-    if isinstance(target, dict) or (isinstance(target, str) and target.startswith("{")):
+    named = target.strip() if isinstance(target, str) else ""
+    if isinstance(target, dict) or named.startswith("{"):
         return _from_json(target)
     readers = [kinds.load(kind.target) for kind in kinds.KINDS.values()]
-    if isinstance(target, str):
-        for reader in readers:
-            if reader.takes(target):
-                resolved: ResolvedTarget = reader.from_name(target)
-                return resolved
-    named = target if isinstance(target, str) else ""
+    for reader in readers:
+        if reader.takes(named):
+            resolved: ResolvedTarget = reader.from_name(named)
+            return resolved
     close = [name for reader in readers for name in reader.suggestions(named)]
     hint = f"; did you mean {' or '.join(close)}?" if close else ""
-    raise TargetError(f"target {shown(target)} is not known; expected {_examples()}{hint}")
+    raise TargetError(f"target {shown(named or target)} is not known; expected {_examples()}{hint}")
 
 
 def resolve_each(target: str | dict[str, Any]) -> dict[str, ResolvedTarget]:

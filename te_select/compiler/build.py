@@ -149,7 +149,7 @@ def build_scheduled(
     )
     if stages:
         options["stages"] = stages
-    kind.build(chosen, target, manifest, path, **options)
+    kind.write_library(chosen, target, manifest, path, **options)
 
 
 def versions() -> dict[str, str]:

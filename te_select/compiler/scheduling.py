@@ -1,7 +1,6 @@
 """From a workload to a scheduled function: its definition, a config, and the schedule."""
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from te_select.operator.definition import definition
 from te_select.operator.workload import Workload
 from te_select.records import lookup
 from te_select.records.origin import BY_HAND, DEFAULT
+from te_select.schedules import knobs as knobs_of
 
 TuningLogs = str | Path | Literal[False] | None
 
@@ -69,7 +69,7 @@ def schedule(
                 f"config is {shown(knobs)} and tuning_logs is {shown(tuning_logs)}; expected one "
                 "of them: a config by hand uses no records"
             )
-        chosen = _config_by_hand(knobs, pattern, rules, target)
+        chosen = config_by_hand("config", knobs, pattern, rules, target)
         origin = BY_HAND
         why = f"{_listed(knobs)}; the other knobs are those of the default config"
     else:
@@ -101,22 +101,25 @@ def checked(workload: Any) -> Workload:
     return workload
 
 
-def _config_by_hand(
-    knobs: Mapping[str, Any], pattern: AccessPattern, rules: Any, target: ResolvedTarget
+def config_by_hand(
+    what: str, given: Mapping[str, Any], pattern: AccessPattern, rules: Any, target: ResolvedTarget
 ) -> Any:
-    if not isinstance(knobs, Mapping):
-        raise ArgumentError(f"config is {shown(knobs)}; expected a mapping of knobs to values")
+    """The default config with these values of knobs.
+
+    Raises
+    ------
+    ArgumentError
+        If the schedule has no such knobs, or cannot follow them. The message begins with ``what``.
+    """
+    if not isinstance(given, Mapping):
+        raise ArgumentError(f"{what} is {shown(given)}; expected a mapping of knobs to values")
     default = rules.default_config(pattern, target.tvm)
-    known = [field.name for field in fields(default)]
-    for name in knobs:
-        if name not in known:
-            raise ArgumentError(
-                f"config has the knob {shown(name)}; {target.name} takes {', '.join(known)}"
-            )
     try:
-        return replace(default, **knobs).checked(pattern, target.tvm)
+        return knobs_of.with_values(default, given, pattern, target.tvm)
     except caught(ValueError) as error:
-        raise ArgumentError(f"config {_listed(knobs)} cannot be followed: {error}") from error
+        raise ArgumentError(
+            f"for {target.name}, {what} {_listed(given)} cannot be followed: {error}"
+        ) from error
 
 
 def _listed(knobs: Mapping[str, Any]) -> str:
@@ -127,6 +130,6 @@ def _config_from_manifest(
     config: Mapping[str, Any], pattern: AccessPattern, rules: Any, target: ResolvedTarget
 ) -> Any:
     try:
-        return rules.Config(**config).checked(pattern, target.tvm)
+        return rules.config_from(config).checked(pattern, target.tvm)
     except caught(TypeError, ValueError) as error:
         raise ArtifactError(f"config {shown(dict(config))} is damaged: {error}") from error

@@ -7,7 +7,7 @@ from typing import Any
 import tvm_ffi
 from tvm import ir, s_tir, sym, tirx
 
-from te_select.operator.broadcast import Dim
+from te_select.operator.broadcast import Dim, Shape
 from te_select.operator.workload import Workload
 from te_select.schedules.leaf import is_zero, parts_of
 
@@ -65,7 +65,7 @@ def legalized(func: tirx.PrimFunc) -> Legalized | None:
         and all(map(_is, out.indices, axes))
         and all(map(sym.Analyzer().can_prove_equal, extents, types[-1].shape))
     )
-    if not is_whole or not all(_is_broadcast(load, axes, out) for load in inputs):
+    if not is_whole:
         return None
     sources = tuple(_param(func, load.source) for load in inputs)
     of_cond, *elements = (str(each.dtype) for each in types)
@@ -75,9 +75,13 @@ def legalized(func: tirx.PrimFunc) -> Legalized | None:
         return None
     cond, then, else_, whole = _dims_of(each.shape for each in types)
     workload = Workload(cond, then, else_, elements[0], "multidirectional")
-    if workload.out_shape != whole:  # out is larger than what the operands broadcast to
-        return None
-    return Legalized(block, sources, workload)  # type: ignore[arg-type]  # no None is left
+    # If out has another shape, it is larger than what the operands broadcast to.
+    is_where = workload.out_shape == whole and all(
+        _is_aligned(load, dims, axes, whole)
+        for load, dims in zip(inputs, workload.shapes, strict=True)
+    )
+    # No None is left among the sources.
+    return Legalized(block, sources, workload) if is_where else None  # type: ignore[arg-type]
 
 
 def loads_of(block: s_tir.SBlock) -> dict[str, ir.TensorLoad]:
@@ -178,19 +182,12 @@ def _param(func: tirx.PrimFunc, source: ir.Var) -> int | None:
     return next((k for k, param in enumerate(func.params[:-1]) if param.same_as(source)), None)
 
 
-def _is_broadcast(load: ir.TensorLoad, axes: Sequence[ir.Var], out: ir.TensorLoad) -> bool:
-    """Whether an operand is aligned right to out; each axis moves with out, or has one element."""
-    shape, whole = list(load.source.ty.shape), list(out.source.ty.shape)
-    lead = len(whole) - len(shape)
-    if lead < 0:
-        return False
-    analyzer = sym.Analyzer()
+def _is_aligned(load: ir.TensorLoad, dims: Shape, axes: Sequence[ir.Var], whole: Shape) -> bool:
+    """Whether an operand is indexed by the axes of out, aligned right, or by 0 where it has 1."""
+    behind = range(len(whole) - len(dims), len(whole))
     return all(
-        (is_zero(index) and analyzer.can_prove_equal(extent, 1))
-        or (_is(index, axis) and analyzer.can_prove_equal(extent, full))
-        for index, axis, extent, full in zip(
-            load.indices, axes[lead:], shape, whole[lead:], strict=False
-        )
+        (_is(index, axes[k]) and dim == whole[k]) or (is_zero(index) and dim == 1)
+        for index, dim, k in zip(load.indices, dims, behind, strict=True)
     )
 
 

@@ -3,13 +3,13 @@
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from te_select.backends import schedule_of
 from te_select.backends.targets import ResolvedTarget
+from te_select.compiler.scheduling import config_by_hand
 from te_select.errors import ArgumentError
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
@@ -65,7 +65,7 @@ class Space:
         self.schedule = schedule_of(target.kind)
         self.default = self.schedule.default_config(self._named, target.tvm)
         listed_values = self.schedule.space(self.pattern, target.tvm)
-        default = self._with(fixed)
+        default = config_by_hand("fixed knobs", fixed, self._named, self.schedule, target)
         self.values = {
             name: tuple(dict.fromkeys((*values, getattr(default, name))))
             for name, values in listed_values.items()
@@ -106,13 +106,6 @@ class Space:
             for config in dict.fromkeys(nearest)
             if config != self.configs[0] and fixed <= vars(config).items()
         ]
-
-    def _with(self, fixed: Mapping[str, int | bool]) -> Any:
-        """The default with the knobs that are held."""
-        try:
-            return replace(self.default, **fixed).checked(self._named, self.target.tvm)
-        except ValueError as error:
-            raise ArgumentError(f"fixed knobs {dict(fixed)} cannot be followed: {error}") from error
 
     def _may_be_tried(self, config: Any) -> bool:
         """Whether the schedule can follow it, and it leaves to machines what they decide.

@@ -11,6 +11,7 @@ import pytest
 
 from te_select.backends.cuda import link
 from te_select.backends.cuda.compilers import CudaBinary
+from te_select.backends.cuda.lowering import CudaFunction
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
@@ -95,12 +96,10 @@ def build(
 ):
     """Link and describe a library whose machine code is a line of text."""
     cubins = {arch: f"cubin {arch}".encode() for arch in archs}
-    entries = [
-        link.CudaEntry(w, f.symbol, f.threads, f.blocks)
-        for w, f in zip(workloads, functions, strict=False)
-    ] or [
-        link.CudaEntry(w, f"te_select_kernel_{i}", THREADS, blocks) for i, w in enumerate(workloads)
-    ]
+    entries = dict(zip(workloads, functions, strict=False)) or {
+        w: CudaFunction(f"te_select_kernel_{i}", "", THREADS, blocks, None)
+        for i, w in enumerate(workloads)
+    }
     threads = Choice({"threads": THREADS}, "default", "")
     manifest = Manifest(
         tuple(KernelRecord(w, threads, c_function=c_name(w) if plain else "") for w in workloads),

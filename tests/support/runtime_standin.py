@@ -97,10 +97,9 @@ def build(
     source = path.with_suffix(".c")
     source.write_text(edit(c_source(workloads, status)))
     objects = compile_c(source, path.with_suffix(".o"), "-c")
-    entries = [entry(w, i, bytes_per_thread) for i, w in enumerate(workloads)]
-    levels = [link.Level("x86-64", ())]
+    entries = {w: entry(i, bytes_per_thread) for i, w in enumerate(workloads)}
     made = described or manifest(workloads, cpu_features)
-    linked([objects], entries, levels, made, path, places)
+    linked([objects], entries, {"x86-64": ()}, made, path, places)
     return path
 
 
@@ -118,10 +117,10 @@ def linked(
     link_stub(source, objects, half, described, path)
 
 
-def entry(workload, i=0, bytes_per_thread=0):
+def entry(i=0, bytes_per_thread=0):
     """The ``i``-th kernel of a library of ours."""
     decisions = Decisions(bytes_per_thread=bytes_per_thread)
-    return link.KernelEntry(workload, (link.Version(f"te_select_kernel_{i}", decisions),))
+    return [link.Version(f"te_select_kernel_{i}", decisions)]
 
 
 def manifest(workloads, cpu_features=(), *, plain=False):

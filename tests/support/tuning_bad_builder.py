@@ -52,6 +52,6 @@ class Worker(build_worker.Worker):
         record = KernelRecord(candidate.workload, Choice(candidate.config, "default", ""))
         target = {"name": candidate.target, **HERE, "cpu_features": []}
         manifest = Manifest((record,), target, versions())
-        entries = [link.KernelEntry(candidate.workload, (link.Version("bad"),))]
-        linked([compiled], entries, [link.Level("x86-64", ())], manifest, path)
+        entries = {candidate.workload: [link.Version("bad")]}
+        linked([compiled], entries, {"x86-64": ()}, manifest, path)
         return {}

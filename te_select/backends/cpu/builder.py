@@ -28,7 +28,7 @@ _SECTION = re.compile(r"\s+\.(?:section\s+(\S+?)(?:,|\s|$)|text\b|data\b|bss\b)"
 _LABEL = re.compile(r"(\.L(?:tmp|func_begin|func_end)\d+):")
 
 
-def build(
+def write_library(
     chosen: Sequence[Scheduled],
     target: CpuTarget,
     manifest: Manifest,
@@ -85,9 +85,8 @@ def build(
             if stages:
                 made.append(folder / f"stages{k}.o")
                 stage_code.write(stages, partial(link.stage_symbol, level=k), level.tvm, made[-1])
-        entries = [link.KernelEntry(work, tuple(found)) for work, found in versions.items()]
-        levels = [link.Level(level.name, level.cpu_features) for level in target.levels]
-        stub = link.stub_source(entries, levels, manifest.c_functions, places, stages)
+        levels = {level.name: level.cpu_features for level in target.levels}
+        stub = link.stub_source(versions, levels, manifest.c_functions, places, stages)
         half = link.CPU if places is None else link.FAMILY
         link_stub(stub, made, half, manifest, path, target.triple, static)
 

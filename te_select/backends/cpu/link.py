@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
+from typing import TypeAlias
 
 from te_select.backends.c_compiler import CHECKS, HostHalf
 from te_select.backends.static_code import ANY_SHAPES
@@ -74,22 +75,6 @@ _SHARED_BY_FAMILY = {
 
 
 @dataclass(frozen=True)
-class Level:
-    """Code for CPUs with some features.
-
-    Parameters
-    ----------
-    name
-        The name of the target.
-    features
-        The features, as /proc/cpuinfo spells them.
-    """
-
-    name: str
-    features: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Version:
     """A kernel's code for one level.
 
@@ -108,25 +93,15 @@ class Version:
     decisions: Decisions = field(default_factory=Decisions)
 
 
-@dataclass(frozen=True)
-class KernelEntry:
-    """One compiled kernel that a library is to export.
-
-    Parameters
-    ----------
-    workload
-        What it computes; the exported function is called ``workload.name``.
-    versions
-        One for each level of the library.
-    """
-
-    workload: Workload
-    versions: tuple[Version, ...]
+# Of each workload the code for every level of a library. The exported function has its name.
+Entries: TypeAlias = Mapping[Workload, Sequence[Version]]
+# Of each level, by its name, the features as /proc/cpuinfo spells them; the best is the last.
+Levels: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def stub_source(
-    entries: Sequence[KernelEntry],
-    levels: Sequence[Level],
+    entries: Entries,
+    levels: Levels,
     c_functions: Mapping[Workload, str] = MappingProxyType({}),
     places: Mapping[Workload, str] | None = None,
     stages: Sequence[Stage] = (),
@@ -136,9 +111,9 @@ def stub_source(
     Parameters
     ----------
     entries
-        The kernels of one library, one for each workload.
+        The kernels of one library.
     levels
-        The levels that have code, the best last.
+        The levels that have code.
     c_functions
         The names of the plain C functions, for the kernels that have one.
     places
@@ -153,9 +128,10 @@ def stub_source(
         For every kernel a constant description, calls of the raw functions, and the exported
         functions, in the C calling convention of tvm-ffi; then its plain C function.
     """
-    names = sorted({len(entry.workload.dim_names) for entry in entries})
+    names = sorted({len(workload.dim_names) for workload in entries})
     kernels = (
-        _stub(i, entry, c_functions.get(entry.workload, "")) for i, entry in enumerate(entries)
+        _stub(i, workload, versions, c_functions.get(workload, ""))
+        for i, (workload, versions) in enumerate(entries.items())
     )
     of_family, take_level = "", "NULL"
     if places is not None:
@@ -172,20 +148,20 @@ def stage_symbol(stage: Stage, level: int) -> str:
 
 
 def _family(
-    entries: Sequence[KernelEntry],
-    levels: Sequence[Level],
+    entries: Entries,
+    levels: Levels,
     places: Mapping[Workload, str],
     stages: Sequence[Stage],
 ) -> str:
     """The function that puts the kernels of a family into the tables of ``where_library.c``."""
     functions, cases = [], []
-    members = [(i, entry) for i, entry in enumerate(entries) if entry.workload in places]
     for k in range(len(levels)):
         filled = []
-        for i, entry in members:
-            functions.append(_where_run(f"where_{i}_{k}", entry, k))
-            place = f"&kernels->{places[entry.workload]}"
-            filled.append(f"      te_select_put_kernel({place}, where_{i}_{k});")
+        for i, (workload, versions) in enumerate(entries.items()):
+            if workload in places:
+                functions.append(_where_run(f"where_{i}_{k}", workload, versions[k]))
+                place = f"&kernels->{places[workload]}"
+                filled.append(f"      te_select_put_kernel({place}, where_{i}_{k});")
         for i, stage in enumerate(stages):
             functions.append(_stage_run(f"stage_{i}_{k}", stage_symbol(stage, k)))
             filled.append(f"      te_select_put_kernel(&stages->{stage.place}, stage_{i}_{k});")
@@ -212,11 +188,11 @@ def _asserted(numbers: Mapping[str, int]) -> str:
     return "".join(f'_Static_assert({c} == {n}, "in Python");\n' for c, n in numbers.items())
 
 
-def _where_run(name: str, entry: KernelEntry, level: int) -> str:
-    code = f"(te_select_code){entry.versions[level].symbol}"
+def _where_run(name: str, workload: Workload, version: Version) -> str:
+    code = f"(te_select_code){version.symbol}"
     return f"""
 static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
-  return run_{len(entry.workload.dim_names)}({code}, data, sizes, flags, 0, 1);
+  return run_{len(workload.dim_names)}({code}, data, sizes, flags, 0, 1);
 }}
 """
 
@@ -230,16 +206,15 @@ static int32_t {name}(void* const* data, const int64_t* sizes, int64_t flags) {{
 """
 
 
-def _library(levels: Sequence[Level], take_level: str) -> str:
+def _library(levels: Levels, take_level: str) -> str:
     features = "\n".join(
         f"static const char* const features_{k}[] = {{"
-        + "".join(f'"{feature}", ' for feature in level.features)
+        + "".join(f'"{feature}", ' for feature in needed)
         + "0};"
-        for k, level in enumerate(levels)
+        for k, needed in enumerate(levels.values())
     )
     rows = ",\n    ".join(
-        f'{{.name = "{_c_text(level.name)}", .features = features_{k}}}'
-        for k, level in enumerate(levels)
+        f'{{.name = "{_c_text(name)}", .features = features_{k}}}' for k, name in enumerate(levels)
     )
     return f"""
 {features}
@@ -255,19 +230,19 @@ def _c_text(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _stub(i: int, entry: KernelEntry, c_function: str) -> str:
-    names = len(entry.workload.dim_names)
-    declared = "".join(f"extern void {version.symbol}(void);\n" for version in entry.versions)
-    versions = ",\n    ".join(map(_version, entry.versions))
-    plain = plain_function(i, entry.workload, c_function, "te_select_call_plain", streams=False)
+def _stub(i: int, workload: Workload, versions: Sequence[Version], c_function: str) -> str:
+    names = len(workload.dim_names)
+    declared = "".join(f"extern void {version.symbol}(void);\n" for version in versions)
+    listed = ",\n    ".join(map(_version, versions))
+    plain = plain_function(i, workload, c_function, "te_select_call_plain", streams=False)
     return f"""
 {declared}static const te_select_version versions_{i}[] = {{
-    {versions}}};
-{shape_tables(i, entry.workload)}
+    {listed}}};
+{shape_tables(i, workload)}
 static const te_select_cpu_kernel kernel_{i} = {{
-    .common = {signature(i, entry.workload)},
+    .common = {signature(i, workload)},
     .run = run_{names}, .versions = versions_{i}}};
-{exported_functions(i, entry.workload, "te_select_call")}
+{exported_functions(i, workload, "te_select_call")}
 {plain}"""
 
 

@@ -16,7 +16,7 @@ from te_select.runtime.artifact.manifest import Manifest
 from te_select.runtime.call.cuda import driver
 
 
-def build(
+def write_library(
     chosen: Sequence[Scheduled],
     target: CudaTarget,
     manifest: Manifest,
@@ -38,13 +38,10 @@ def build(
     static
         The ``.a`` or ``.o`` to write with the same code, or None.
     """
-    functions = [_lower(one, symbol(i)) for i, one in enumerate(chosen)]
-    binary = compilers.compile_cuda(lowering.translation_unit(functions), target.archs)
-    entries = [
-        link.CudaEntry(one.workload, made.symbol, made.threads, made.blocks)
-        for one, made in zip(chosen, functions, strict=True)
-    ]
-    link.link(binary, entries, manifest, path, static)
+    functions = {one.workload: _lower(one, symbol(i)) for i, one in enumerate(chosen)}
+    unit = lowering.translation_unit(functions.values())
+    binary = compilers.compile_cuda(unit, target.archs)
+    link.link(binary, functions, manifest, path, static)
 
 
 def requirements(target: CudaTarget) -> dict[str, Any]:

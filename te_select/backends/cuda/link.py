@@ -1,12 +1,12 @@
 """Links machine code for CUDA devices, and the host half that launches it, to a shared library."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from te_select.backends.c_compiler import CHECKS, HostHalf, link_stub
 from te_select.backends.cuda.compilers import CudaBinary, number
+from te_select.backends.cuda.lowering import CudaFunction
 from te_select.backends.stub import exported_functions, plain_function, shape_tables, signature
 from te_select.base import scratch
 from te_select.operator.workload import Workload
@@ -17,33 +17,8 @@ _ALIGNMENT = 64  # bytes; the driver reads the header of a cubin in place
 _MAX_DEVICES = "TE_SELECT_MAX_DEVICES"
 
 
-@dataclass(frozen=True)
-class CudaEntry:
-    """One kernel that a library is to export.
-
-    Parameters
-    ----------
-    workload
-        The workload; the exported function is called ``workload.name``.
-    symbol
-        The kernel in the machine code: ``void (const void* cond, const void* then,
-        const void* else_, void* out, int64_t..., te_select_scalars)``, with the sizes of
-        `Workload.dim_names` in that order.
-    threads
-        Threads of a block; blocks have one dimension and no shared memory.
-    blocks
-        The number of blocks: a C expression over ``sizes[k]``, from 0 (nothing to launch) to
-        2^31 - 1.
-    """
-
-    workload: Workload
-    symbol: str
-    threads: int
-    blocks: str
-
-
 def stub_source(
-    entries: Sequence[CudaEntry],
+    functions: Mapping[Workload, CudaFunction],
     archs: Sequence[str],
     folder: Path,
     c_functions: Mapping[Workload, str] = MappingProxyType({}),
@@ -52,8 +27,8 @@ def stub_source(
 
     Parameters
     ----------
-    entries
-        The kernels of one library; each has a workload of its own.
+    functions
+        The kernels of one library; the exported function has the name of the workload.
     archs
         The architectures, oldest first, such as ``"sm_90"``. The PTX is of the last.
     folder
@@ -80,14 +55,15 @@ static te_select_cuda_library library = {{
     .contexts = contexts, .modules = modules}};
 """
     kernels = (
-        _stub(i, entry, c_functions.get(entry.workload, "")) for i, entry in enumerate(entries)
+        _stub(i, workload, function, c_functions.get(workload, ""))
+        for i, (workload, function) in enumerate(functions.items())
     )
     return '#include "host_cuda.h"\n' + "".join(blobs) + library + "".join(kernels)
 
 
 def link(
     binary: CudaBinary,
-    entries: Sequence[CudaEntry],
+    functions: Mapping[Workload, CudaFunction],
     manifest: Manifest,
     out: Path,
     static: Path | None = None,
@@ -97,8 +73,8 @@ def link(
     Parameters
     ----------
     binary
-        Machine code that defines the ``symbol`` of every entry, for each architecture.
-    entries
+        Machine code that defines the ``symbol`` of every function, for each architecture.
+    functions
         The kernels to export.
     manifest
         What the library holds, which goes into it.
@@ -118,7 +94,7 @@ def link(
         for arch, cubin in binary.cubins.items():
             (folder / f"{arch}.cubin").write_bytes(cubin)
         (folder / "newest.ptx").write_text(binary.ptx)
-        source = stub_source(entries, archs, folder, manifest.c_functions)
+        source = stub_source(functions, archs, folder, manifest.c_functions)
         link_stub(source, [], CUDA, manifest, out, static=static)
 
 
@@ -132,19 +108,19 @@ __asm__(
 """
 
 
-def _stub(i: int, entry: CudaEntry, c_function: str) -> str:
+def _stub(i: int, workload: Workload, function: CudaFunction, c_function: str) -> str:
     call = "te_select_call_plain_cuda"
-    plain = plain_function(i, entry.workload, c_function, call, streams=True)
+    plain = plain_function(i, workload, c_function, call, streams=True)
     return f"""
 static int64_t blocks_{i}(const int64_t* sizes) {{
   (void)sizes;
-  return {entry.blocks};
+  return {function.blocks};
 }}
 static void* functions_{i}[{_MAX_DEVICES}];
-{shape_tables(i, entry.workload)}
+{shape_tables(i, workload)}
 static const te_select_cuda_kernel kernel_{i} = {{
-    .common = {signature(i, entry.workload, "&te_select_cuda")},
-    .library = &library, .symbol = "{entry.symbol}", .threads = {entry.threads},
+    .common = {signature(i, workload, "&te_select_cuda")},
+    .library = &library, .symbol = "{function.symbol}", .threads = {function.threads},
     .blocks = blocks_{i}, .functions = functions_{i}}};
-{exported_functions(i, entry.workload, "te_select_call_cuda")}
+{exported_functions(i, workload, "te_select_call_cuda")}
 {plain}"""

@@ -6,7 +6,7 @@ kernel per workload. Where its code depends on the pointers, it decides at run t
 decide alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import tvm_ffi
@@ -58,7 +58,7 @@ class CudaFunction:
         return translation_unit([self])
 
 
-def translation_unit(functions: Sequence[CudaFunction]) -> str:
+def translation_unit(functions: Iterable[CudaFunction]) -> str:
     """Join kernels to one translation unit.
 
     Parameters

@@ -163,9 +163,8 @@ def standin(folder, levels):
     workload = flat(4, "int32")
     first = build([workload], folder / "standin.so")
     objects = first.with_suffix(".o")
-    entry = link.KernelEntry(workload, (link.Version("te_select_kernel_0"),) * len(levels))
-    given = [link.Level(name, needed) for name, needed in levels]
-    linked([objects], [entry], given, manifest([workload]), folder / "levels.so")
+    entries = {workload: [link.Version("te_select_kernel_0")] * len(levels)}
+    linked([objects], entries, dict(levels), manifest([workload]), folder / "levels.so")
     arguments = [np.ones(4, bool), np.ones(4, "i4"), np.zeros(4, "i4"), np.full(4, 7, "i4")]
     return folder / "levels.so", workload.name, arguments
 

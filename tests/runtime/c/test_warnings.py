@@ -12,6 +12,7 @@ from tvm_ffi import libinfo
 from te_select import Workload
 from te_select.backends.cpu import link
 from te_select.backends.cuda import link as cuda_link
+from te_select.backends.cuda.lowering import CudaFunction
 from te_select.backends.programs import c_compiler
 from te_select.runtime.artifact.manifest import c_name
 from tests.support.c_half import RUNTIME, WARNINGS
@@ -20,7 +21,7 @@ from tests.support.programs import output
 PACKAGE = RUNTIME.parent
 SMALL = ("-Wframe-larger-than=8192", "-Wvla", "-Walloca")
 WORKLOADS = [Workload(("n", 3), ("n", 3), ()), Workload((), (4,), (4,), "complex128")]
-LEVELS = [link.Level("x86-64-v2", ("ssse3", "popcnt")), link.Level("x86-64-v3", ("avx2",))]
+LEVELS = {"x86-64-v2": ("ssse3", "popcnt"), "x86-64-v3": ("avx2",)}
 
 
 def compile_strictly(folder, *sources):
@@ -51,10 +52,10 @@ def test_c_files_compile_without_a_warning(tmp_path):
 
 
 def test_stub_for_cpus_compiles_without_a_warning(tmp_path):
-    entries = [
-        link.KernelEntry(workload, tuple(link.Version(f"kernel_{i}_{k}") for k in range(2)))
+    entries = {
+        workload: [link.Version(f"kernel_{i}_{k}") for k in range(2)]
         for i, workload in enumerate(WORKLOADS)
-    ]
+    }
     functions = {each: c_name(each) for each in WORKLOADS}
     places = {WORKLOADS[0]: "runs[2][7]", WORKLOADS[1]: "rows[4][5]"}
     for name, placed in (("kernels.c", None), ("where.c", places)):
@@ -65,10 +66,10 @@ def test_stub_for_cpus_compiles_without_a_warning(tmp_path):
 def test_stub_for_cuda_compiles_without_a_warning(tmp_path):
     for name in ("sm_80.cubin", "newest.ptx"):
         (tmp_path / name).write_bytes(b"")
-    entries = [
-        cuda_link.CudaEntry(workload, f"kernel_{i}", 128, "1")
+    entries = {
+        workload: CudaFunction(f"kernel_{i}", "", 128, "1", None)
         for i, workload in enumerate(WORKLOADS)
-    ]
+    }
     functions = {each: c_name(each) for each in WORKLOADS}
     source = cuda_link.stub_source(entries, ["sm_80"], tmp_path, functions)
     (tmp_path / "stub.c").write_text(source)

@@ -20,7 +20,7 @@ from tests.support.runtime_standin import entry as entry_of
 from tests.support.workloads import flat, flat_and_scalar
 
 W = flat(8)
-LEVELS = [link.Level("x86-64", ())]
+LEVELS = {"x86-64": ()}
 ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
 
@@ -86,7 +86,7 @@ def test_what_is_no_path_is_refused(built, path):
 @pytest.fixture
 def relinked(built, tmp_path):
     def link_again(entry):
-        linked([built.with_suffix(".o")], [entry], LEVELS, manifest([W]), tmp_path / "x.so")
+        linked([built.with_suffix(".o")], entry, LEVELS, manifest([W]), tmp_path / "x.so")
 
     return link_again
 
@@ -95,7 +95,7 @@ def test_temporary_folder_that_is_missing(relinked, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nonexistent"))
     monkeypatch.setenv("CC", "cc -O1")  # nothing was compiled with this one
     with pytest.raises(ArtifactError, match=r"nonexistent does not take .*: No such file"):
-        relinked(entry_of(W))
+        relinked({W: entry_of()})
 
 
 def test_function_that_the_library_lacks(tmp_path):
@@ -128,7 +128,7 @@ def test_missing_files_and_bad_paths(copied, tmp_path):
 
 
 def test_compiler_that_is_missing_or_fails(relinked, tmp_path, monkeypatch):
-    entry = link.KernelEntry(W, (link.Version("no_such_symbol"),))
+    entry = {W: [link.Version("no_such_symbol")]}
     with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
         relinked(entry)
     assert "\n" not in str(caught.value)

@@ -19,7 +19,7 @@ RUNTIME = Path(__file__).parents[1] / "runtime"
 TOY = HostHalf((*CHECKS, str(RUNTIME / "host_toy.c")), ())
 
 
-def build(
+def write_library(
     chosen: Sequence[Scheduled], _target: ResolvedTarget, manifest: Manifest, path: Path
 ) -> None:
     stubs = (_stub(i, one) for i, one in enumerate(chosen))

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from te_select.operator.access import AccessPattern
-from te_select.schedules import leaf
+from te_select.schedules import knobs, leaf
+from te_select.schedules.knobs import knob
 from te_select.schedules.seam import Variant
 
 UNROLLS = (1, 4)
@@ -18,11 +19,10 @@ UNROLLS = (1, 4)
 class Config:
     """How often the C compiler is asked to unroll the innermost loop."""
 
-    unroll: int
+    unroll: int = knob(UNROLLS)
 
     def checked(self, _pattern: AccessPattern, _target: Any = None) -> Config:
-        if self.unroll not in UNROLLS:
-            raise ValueError(f"unroll is {self.unroll}; expected one of {UNROLLS}")
+        knobs.check(self)
         return self
 
 
@@ -40,18 +40,16 @@ def variants(_pattern: AccessPattern, config: Config) -> list[Variant]:
 
 
 def apply(sch: Any, pattern: AccessPattern, _target: Any, config: Config) -> None:
-    if pattern.elements == 0:
+    block = leaf.block_to_schedule(sch, pattern)
+    if block is None:
         return
-    for branch in ("then_b", "else_b"):
-        sch.compute_inline(sch.get_sblock(branch))
-    block = sch.get_sblock("out")
     if not sch.get_loops(block):
         sch.add_unit_loop(block)
     leaf.annotate(sch, sch.get_loops(block)[-1], "toy_loop", config)
 
 
-def space(_pattern: AccessPattern, _target: Any) -> Mapping[str, Sequence[int]]:
-    return {"unroll": UNROLLS}
+def space(pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[int]]:
+    return knobs.space(default_config(pattern, target), pattern, target)
 
 
 def dedup_key(_pattern: AccessPattern, config: Config, _cpus: int | None = None) -> tuple[int]:
