@@ -226,11 +226,6 @@ def test_manifest_names_every_feature_that_code_may_use(cpu):
     assert rest - arithmetic - {"sse", "sse2", "nopl"} <= {n for n in rest if n.startswith("no-")}
 
 
-def test_halves_moved_by_avx512_fp16_need_it():
-    assert "avx512_fp16" in resolve("sapphirerapids").cpu_features
-    assert "avx512_fp16" not in resolve("x86-64-v4").cpu_features
-
-
 @pytest.mark.parametrize(
     ("target", "said"),
     [
@@ -267,7 +262,3 @@ def test_target_is_made_from_its_name_and_a_records_json(name):
         again = resolve(form)
         assert (again.name, str(again.tvm)) == (target.name, str(target.tvm))
     assert "sve" not in " ".join(target.cpu_features)
-
-
-def test_order_of_levels_does_not_matter():
-    assert resolve("x86-64-v4, x86-64-v2").name == "x86-64-v2,x86-64-v4"

@@ -48,6 +48,7 @@ from tests.support.libraries import beside
         (["compile", *FLAGS, "-o", "x.txt"], "-o x.txt does not end in .so"),
         (["compile", *FLAGS, "-o", "x.so", "--tuning-logs", "missing"],
          "--tuning-logs 'missing' is no folder; expected one, or none"),
+        (["compile", *FLAGS, "-o", "x.so", "--require-record", "nah"], "expected one of own, near"),
         (["inspect", *FLAGS, "--target", "foo"], "target 'foo' is not known; expected native"),
     ],
 )  # fmt: skip

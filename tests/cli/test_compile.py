@@ -62,10 +62,3 @@ def test_output_of_the_name_of_a_module_of_python_is_refused(tmp_path, verb):
     said = refused(*verb, "-o", tmp_path / "json.so")
     assert "own module json; expected another name, such as" in said
     assert list(tmp_path.iterdir()) == []
-
-
-def test_word_after_the_flag_is_own_or_near(tmp_path):
-    words = ["compile", "--cond", "4", "--then", "4", "--else", "4", "-o", tmp_path / "a.so"]
-    assert "expected one of own, near" in refused(*words, "--require-record", "nah")
-    assert "for 1 of 1 workload" in refused(*words, "--require-record", code=1)
-    assert not (tmp_path / "a.so").exists()

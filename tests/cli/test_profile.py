@@ -1,6 +1,5 @@
 """``te-select profile``, and where the profile is shown."""
 
-import dataclasses
 import json
 import os
 from pathlib import Path
@@ -131,15 +130,6 @@ def test_env_shows_the_threads_and_what_is_wrong_with_them(monkeypatch, text):
         assert (shown["threads"], shown.get("problem")) == (SOME[text], None)
     else:
         assert f"TE_SELECT_NUM_THREADS is {text!r}" in shown["problem"]
-
-
-@pytest.mark.parametrize(
-    ("origin", "is_reasoned"),
-    [("reasoned: amd", True), ("measured: znver5", False), ("measured by the user", False)],
-)
-def test_only_a_reasoned_profile_is_to_be_measured(origin, is_reasoned):
-    profile = dataclasses.replace(profile_here(), origin=origin)
-    assert bool(profile.advice) == is_reasoned
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from te_select.backends.cpu import objects
 from te_select.backends.targets import resolve
 from te_select.compiler import export, scheduling, sources
 from tests.support.libraries import beside, edit_fields
-from tests.support.machines import LEVEL, on_x86_64
+from tests.support.machines import LEVEL
 from tests.support.workloads import flat, flat_and_scalar
 
 W = Workload((64, 1), (64, 5), (5,))
@@ -55,15 +55,6 @@ def test_export_of_nothing_is_refused(tmp_path):
 def test_unknown_source_is_refused_and_the_known_are_listed():
     with pytest.raises(te_select.SelectError, match="te, scheduled, tir, llvm, asm"):
         te_select.compile(W).source("wasm")
-
-
-@on_x86_64
-def test_library_for_another_cpu_is_written_but_not_loaded(tmp_path):
-    features = set(resolve("native").cpu_features)
-    foreign = next(cpu for cpu in ("znver5", "bdver2") if set(resolve(cpu).cpu_features) - features)
-    path = te_select.export([W], tmp_path / "lib.so", foreign)
-    with pytest.raises(te_select.ArtifactError, match="CPU"):
-        te_select.load(path)
 
 
 @pytest.mark.parametrize("wrong", [None, "x", 3, [W]])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from te_select import ModelError
 from te_select.frontends.status import Site, model_node
 from te_select.frontends.tensors import Tensor
-from te_select.operator.systems import OPS, onnx_where
+from te_select.operator.systems import OPS
 
 
 def site(system=OPS["onnx"], mode="multidirectional", axis=-1, **of_site):
@@ -58,33 +58,11 @@ def test_what_the_call_decides_is_dispatched(cond, then, else_, reason):
     assert reason in node.reason
 
 
-def test_unknown_element_type_is_dispatched():
-    assert judged((4,), (4,), (), dtype=None).status == "dispatched"
-
-
-@pytest.mark.parametrize("dtype", ["string", "int4", "uint4", "float4e2m1", "nf4", "u1"])
-def test_strings_and_parts_of_bytes_are_refused(dtype):
-    node = judged((4,), (4,), (), dtype=dtype)
-    assert node.status == "refused"
-    assert node.reason
-    assert node.dtype == dtype
-
-
-def test_type_that_the_operator_does_not_take_is_refused():
-    node = judged((4,), (4,), (), "bfloat16", site(onnx_where(9)))
-    assert node.status == "refused"
-    assert "opset 16" in node.reason
-
-
 @pytest.mark.parametrize("dim", [1, "n", None])
 def test_more_axes_than_any_kernel_takes_are_refused(dim):
     assert judged((dim,) * 64, (4,), ()).status != "refused"
     node = judged((dim,) * 70, (4,), ())
     assert (node.status, node.reason) == ("refused", "it has 70 axes, and kernels take up to 64")
-
-
-def test_constant_operands_are_folded():
-    assert judged((4,), (4,), (), constant=True).status == "folded"
 
 
 def test_handful_of_ints_that_makes_shapes_is_shape():
@@ -97,22 +75,6 @@ def test_handful_of_ints_that_makes_shapes_is_shape():
     assert judged((4, 4), (4,), (4,), "int64", at=makes).status == "compiled"
     assert judged(("n",), ("n",), ("n",), "int64", at=makes).status == "compiled"
     assert judged((65,), (65,), (65,), "int64", at=makes).status == "compiled"
-
-
-def test_contradicting_shapes_of_a_node_that_runs_are_an_error():
-    with pytest.raises(
-        ModelError, match=r"graph#0.*3 of cond and 4 of then, which do not broadcast"
-    ):
-        judged((3,), (4,), ())
-    assert judged((3,), (4,), (), at=site(conditional=True)).status == "dispatched"
-
-
-def test_types_that_contradict_each_other_are_an_error():
-    with pytest.raises(ModelError, match="cond is float32; expected bool"):
-        model_node(site(), [Tensor("float32", ())] * 3)
-    with pytest.raises(ModelError, match="then is int64 and else is float32"):
-        operands = (Tensor("bool", ()), Tensor("int64", ()), Tensor("float32", ()))
-        model_node(site(), operands)
 
 
 def test_rule_none_makes_all_three_shapes_one():

@@ -53,11 +53,6 @@ def test_records_keep_their_order_so_that_diffs_read_well(tmp_path, entries):
     assert log.read(tmp_path).entries[1].seconds == 2e-3
 
 
-def test_metaschedule_has_no_unsure_record(tmp_path):
-    writer.put(tmp_path, [make(SMALL, unsure="busy")])
-    assert not (tmp_path / RECORDS).read_bytes()
-
-
 def test_another_broadcast_of_a_kernel_replaces_its_record(tmp_path):
     writer.put(tmp_path, [make(SMALL), make(Workload((4, 256), (4, 256), (4, 256)))])
     assert keys(tmp_path) == ["w4_1024cte"]

@@ -29,8 +29,3 @@ from te_select.relax.passes import kernel_target
 )
 def test_target_of_tvm_is_normalized(given, name):
     assert kernel_target(given) == name
-
-
-def test_target_around_the_pass_is_taken():
-    with Target({"kind": "llvm", "mcpu": "znver2"}):
-        assert kernel_target(None) == "znver2"

@@ -40,16 +40,6 @@ def test_winner_by_more_than_others_used_is_recorded(run):
     assert [bool(run(busy=busy, force=True).unsure) for busy in (0.49, 0.51)] == [False, True]
 
 
-def test_unsure_workload_is_tuned_again_next_time(run, tmp_path):
-    run(busy=1.0)
-    record = run()
-    assert run.measurer.measured
-    assert (record.unsure, record.config["unroll"], record.busy_cores) == ("", 8, 0.0)
-    assert len(log.read(tmp_path / TARGET).entries) == 1
-    run()
-    assert run.measurer.measured == []
-
-
 def test_drift_that_all_contestants_share_is_no_spread(run):
     """The machine was twice as slow in every second round; the fake has noise of its own."""
 

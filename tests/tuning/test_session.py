@@ -329,12 +329,6 @@ def test_record_is_replaced_only_after_turns_with_it(run):
     assert again.config["unroll"] == 8
 
 
-def test_search_ends_if_nothing_untried_is_predicted_to_win(run):
-    record = run(BIG, FakeMeasurer(flat), trials=64, patient=False)
-    assert record.trials < len(Space(BIG, V4).configs) and record.trials < 64
-    assert run(BIG, FakeMeasurer(flat), trials=64, force=True).trials == 64
-
-
 def test_record_with_other_knobs_is_tuned_again(run):
     run(FEW, trials=2)
     edit(run.folder, lambda lines: lines.append(lines.pop().replace("unroll", "unrolled")))

@@ -9,7 +9,6 @@ from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.records.sizes import points, representative
 from te_select.schedules.cpu import schedule as cpu
-from te_select.timing.inputs import Mask
 from te_select.tuning.task import Task
 
 TARGET = "x86-64-v4"
@@ -46,9 +45,3 @@ def test_candidate_of_one_size_is_built_for_it():
     (candidate,) = task.candidates(config_of(task.sized))
     assert candidate.workload == candidate.problem[0] == representative(NAMED)
     assert dict(candidate.config) == dataclasses.asdict(config_of(task.sized))
-
-
-def test_record_tells_of_what_is_not_as_usual():
-    assert Task(NAMED, TARGET).conditions == {"cond": "", "sizes": ""}
-    masked = Task(NAMED, TARGET, Mask(10, 64), RANGES).conditions
-    assert masked == {"cond": "10 % true, in blocks of 64", "sizes": "batch=1:64"}

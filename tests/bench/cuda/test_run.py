@@ -9,7 +9,6 @@ import tvm_ffi
 from te_select import Workload
 from te_select.bench.cuda.device_sets import make_sets, strides
 from te_select.bench.cuda.peers import PEERS, CudaPeer
-from te_select.bench.peers import choose_peers
 from te_select.bench.row import COPY, OURS, Options
 from te_select.bench.run import run
 from te_select.bench.suite import Entry
@@ -122,12 +121,6 @@ def test_command_line_reports_the_device_and_absent_peers(tmp_path):
     with running(W):
         done = cli.run("bench", *SMALL, "--peers", "none")
     assert "a copy by cuMemcpyDtoDAsync on as many bytes" in done.output
-
-
-def test_peers_of_the_cpu_are_not_those_of_a_device():
-    assert [peer.name for peer in choose_peers("torch,triton", PEERS)] == ["torch", "triton"]
-    with pytest.raises(ValueError, match="expected all, none or torch, "):
-        choose_peers("numpy", PEERS)
 
 
 def test_steps_of_the_merged_loops_address_every_element():

@@ -17,11 +17,6 @@ def test_level_that_any_cpu_or_none_has_is_refused(needs):
         dataclasses.replace(isa.AARCH64, levels=(*isa.AARCH64.levels, level))
 
 
-def test_features_of_levels_are_asked_for():
-    made = dataclasses.replace(isa.AARCH64, levels=(*isa.AARCH64.levels, SVE))
-    assert made.features == isa.AARCH64.features | {"sve": "sve"}
-
-
 @pytest.mark.parametrize(
     "features, name",
     [
