@@ -1,6 +1,5 @@
 """The table of formats: a made-up one works everywhere by its record and its reader alone."""
 
-import json
 import re
 import sys
 from importlib.metadata import requires
@@ -9,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import te_select
-from te_select import ModelError
+from te_select import ModelError, ToolchainError
 from te_select.frontends import formats
-from tests.support.cli import refused, run
+from tests.support.cli import refused, run, run_json
 from tests.support.toy_reader import TOY
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +41,7 @@ def test_limits_and_errors_of_a_made_up_format_are_kept(toy):
 
 
 def test_verbs_know_a_made_up_format(toy):
-    said = json.loads(run("inspect", "--model", toy, "--json").stdout)
+    said = run_json("inspect", "--model", toy)
     assert [node["place"] for node in said["nodes"]] == ["line#0", "line#1"]
     assert f"--model {toy}" in refused("inspect", toy)
 
@@ -57,6 +56,16 @@ def test_titles_name_every_format():
 def test_help_of_a_verb_that_takes_models_names_every_format(verb):
     shown = run(verb, "--help").output.replace("│", " ")
     assert formats.titles() in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(("name", "package"), [("model.onnx", "onnx"), ("model.xml", "defusedxml")])
+def test_missing_package_is_named_with_what_brings_it(tmp_path, monkeypatch, name, package):
+    (tmp_path / name).touch()
+    monkeypatch.setitem(sys.modules, package, None)
+    for module in [each for each in sys.modules if each.startswith("te_select.frontends.o")]:
+        monkeypatch.delitem(sys.modules, module)
+    with pytest.raises(ToolchainError, match=f"pip install {package}"):
+        te_select.read_model(tmp_path / name)
 
 
 def test_page_of_models_has_a_row_for_every_format():

@@ -1,9 +1,7 @@
-import sys
-
 import numpy as np
 import pytest
 
-from te_select import ToolchainError, Workload, read_model
+from te_select import Workload
 from tests.frontends.told import check, check_refused
 from tests.support.models import ints, model, read, tensor
 
@@ -185,15 +183,6 @@ def test_type_without_kernels_is_refused_with_what_selects_it(tmp_path, dtype, o
     (found,) = read(made, tmp_path)
     assert found.status == "refused"
     assert said in found.reason
-
-
-def test_missing_package_is_named_with_what_brings_it(tmp_path, monkeypatch):
-    path = tmp_path / "model.onnx"
-    path.write_bytes(model([WHERE], INPUTS).SerializeToString())
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    monkeypatch.delitem(sys.modules, "te_select.frontends.onnx", raising=False)
-    with pytest.raises(ToolchainError, match="pip install onnx"):
-        read_model(path)
 
 
 HUGE = [tensor("c", "bool", [2**40, 2**40]), Y, tensor("x", "float32", [])]

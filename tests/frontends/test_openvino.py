@@ -1,12 +1,11 @@
 """OpenVINO IR: the status, shapes and producer of every Select of a network."""
 
-import sys
 from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from te_select import ModelError, ToolchainError, Workload
+from te_select import ModelError, Workload
 from te_select.verify import reference
 from tests.frontends.told import check
 from tests.support.openvino_ir import AXIS, edge, layer, net, parameter, read, select
@@ -170,11 +169,3 @@ def test_defaults_of_attributes_are_those_of_openvino(tmp_path, attributes, then
     (node,) = read(text, tmp_path)
     cond, x, y = reference.placed(node.workload, *operands)
     np.testing.assert_array_equal(np.where(cond, x, y), out[0].data)
-
-
-def test_missing_package_is_named_with_what_brings_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "defusedxml", None)
-    for module in ("openvino", "openvino_document"):
-        monkeypatch.delitem(sys.modules, f"te_select.frontends.{module}", raising=False)
-    with pytest.raises(ToolchainError, match="pip install defusedxml"):
-        read(select("4", "4", ""), tmp_path)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from te_select.errors import BroadcastError, SelectError
-from te_select.operator.broadcast import MAX_RANK, RULES, broadcast, parse_axis, parse_shape
+from te_select.operator.broadcast import MAX_RANK, RULES, broadcast, joined, parse_axis, parse_shape
 
 DIMS = st.sampled_from([0, 1, 1, 2, 3])
 SHAPES = st.lists(DIMS, max_size=6).map(tuple)
@@ -111,6 +111,13 @@ def test_pdpd_lays_cond_and_else_over_then_from_axis_on():
         except BroadcastError:
             found = None
         assert found == by_pdpd(*shapes, axis=axis), (shapes, axis)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_shapes_join_as_numpy_says(count):
+    small = [each for rank in range(3) for each in itertools.product((0, 1, 2, 3), repeat=rank)]
+    for shapes in itertools.product(small, repeat=count):
+        assert joined(*shapes) == numpy_shape(*shapes), shapes
 
 
 @given(st.tuples(SHAPES, SHAPES, SHAPES))

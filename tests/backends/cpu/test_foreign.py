@@ -88,19 +88,16 @@ def host(request, library):
     return *emulator(target, cpu), foreign.build_host(isa_of(target), path.parent), path
 
 
-@pytest.mark.parametrize("threads", ["1", "3"])
-def test_every_pattern_and_width_computes_what_numpy_does(host, threads):
-    with foreign.Host(*host, TE_SELECT_NUM_THREADS=threads) as process:
+FORCED = "skip=2,bytes_per_thread=1024"
+"""The machine does not decide. No CPU but x86-64 has streams."""
+
+
+@pytest.mark.parametrize(("threads", "profile"), [("1", ""), ("3", ""), ("2", FORCED)])
+def test_every_pattern_and_width_computes_what_numpy_does(host, threads, profile):
+    options = {"TE_SELECT_NUM_THREADS": threads, "TE_SELECT_PROFILE": profile}
+    with foreign.Host(*host, **options) as process:
         results = [r for kernel in process.kernels() for r in verify_kernel(kernel)]
     assert {result.kernel for result in results} == {workload.name for workload in WORKLOADS}
-    assert [(r.kernel, r.check, r.message) for r in results if not r.passed] == []
-
-
-def test_forced_decisions_compute_what_numpy_does(host):
-    """Skipping and two threads; the machine does not decide. No CPU but x86-64 has streams."""
-    environment = {"TE_SELECT_PROFILE": "skip=2,bytes_per_thread=1024"}
-    with foreign.Host(*host, TE_SELECT_NUM_THREADS="2", **environment) as process:
-        results = [r for kernel in process.kernels() for r in verify_kernel(kernel, 1)]
     assert [(r.kernel, r.check, r.message) for r in results if not r.passed] == []
 
 

@@ -5,7 +5,7 @@ import tvm_ffi
 
 import te_select
 from te_select import Workload
-from te_select.bench.cuda.device_sets import make_sets, poison, result, torch_tensors
+from te_select.bench.cuda.device_sets import make_sets, poison, result
 from te_select.bench.cuda.peers import PEERS
 from te_select.bench.stage import difference
 from te_select.runtime.call.cuda import driver
@@ -37,20 +37,10 @@ def test_peers_select_the_same_bits_from_every_set(kind, dtype):
         assert difference(peer.result(value, operands), operands) == ""
 
 
-@pytest.mark.parametrize("library", ["tvm_ffi", "torch"])
-def test_calls_are_captured_and_their_replay_computes(library):
+def test_calls_are_captured_and_their_replay_computes():
     kernel = te_select.compile(W, "cuda")
     (operands,) = sets_of(W, 1)
-    if library == "torch":
-        torch = pytest.importorskip("torch")
-        if not torch.cuda.is_available():
-            pytest.skip("torch sees no CUDA device")
-        tensors = torch_tensors(operands)
-        shapes = [array.shape for array in operands.arrays()]
-        tensors = [tensor.reshape(shape) for tensor, shape in zip(tensors, shapes, strict=True)]
-    else:
-        tensors = [tvm_ffi.from_dlpack(array) for array in operands.arrays()]
-    cond, then, else_, out = tensors
+    cond, then, else_, out = map(tvm_ffi.from_dlpack, operands.arrays())
     sampler = replayed(lambda: kernel(cond, then, else_, out=out))
     assert isinstance(sampler, Graph)
     poison(operands, 0xA5)

@@ -2,9 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -12,8 +10,6 @@ import tvm_ffi
 
 from te_select.timing.cores import LIMITS, Load
 from te_select.tuning.fleet import measurer as fleet
-from te_select.tuning.task import Built
-from tests.support.tuning_candidates import candidate
 
 
 def used():
@@ -34,34 +30,13 @@ def test_probe_counts_what_the_servers_cpus_do(tmp_path, monkeypatch):
     assert said[3:] == [str(len(os.sched_getaffinity(0))), "3", "4,2"]
 
 
-class Idle(fleet.Server):
-    """A server whose answers are given."""
-
-    answers: Iterator[dict[str, Any]]
-
-    def is_running(self):
-        return True
-
-    def measure(self, *_job):
-        return next(self.answers)
-
-
-def test_watch_on_a_fleet_says_what_the_busiest_server_says(tmp_path, monkeypatch):
+def test_watch_on_a_fleet_says_what_the_busiest_server_says(monkeypatch):
     monkeypatch.undo()  # the fixture that counts all cores as idle
     measurer = object.__new__(fleet.FleetMeasurer)
-    measurer._servers = servers = [Idle(tmp_path) for _ in range(2)]
-    job = [Built(candidate(), Path("a.so"))]
-
-    def run(server, load):
-        answers = {"seconds": [1.0], "load": list(load)}, {"failure": "it crashed"}
-        servers[server].answers = iter(answers)
-        for _ in answers:
-            servers[server].run(job, None, 9)
-
-    run(0, Load(1, 8, 1))  # before the watch
+    measurer._servers = one, other = [SimpleNamespace(load=Load(1, 8, 1)), SimpleNamespace()]
+    other.load = Load()
     watch = measurer.watch()
-    run(0, Load(1, 2, 1))
+    one.load = Load(2, 10, 2)
     assert watch.others() == pytest.approx(1.0)
-    run(0, Load(3, 1, 1))
-    run(1, Load(2, 2, 1))
+    one.load, other.load = Load(5, 11, 3), Load(2, 2, 1)
     assert watch.others() == pytest.approx(0.5)

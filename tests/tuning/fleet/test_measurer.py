@@ -48,7 +48,8 @@ def test_server_checks_widths_and_finalists_take_turns(one):
         kinds = ["bool", "float8_e5m2", "bfloat16", "complex64", "complex128"]
         others = [Workload((5, 1), (5, 33), (), dtype) for dtype in kinds]
         others.append(Workload((0, 3), (0, 3), ()))
-        assert [each.failure for each in measurer.measure(map(candidate, others))] == [None] * 6
+        others.append(Workload((3, 5), (2, 3, 5, 4), (3, 5), "int16", "pdpd", 1))
+        assert [each.failure for each in measurer.measure(map(candidate, others))] == [None] * 7
         (server,) = measurer._servers
         assert server.load.own > 0 and measurer.machine == server.machine != ""
         turns = measurer.interleave([candidate(), candidate(unroll=3), candidate(unroll=1)], 4)

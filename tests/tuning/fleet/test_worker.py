@@ -11,16 +11,10 @@ from te_select.timing import rounds
 from te_select.timing.cores import Load
 from te_select.tuning.fleet import worker as module
 from te_select.tuning.measuring import run_worker
+from tests.support.clock import Clock
 
 W = Workload((2, 1), (2, 3), ())
 TARGET = {"name": "x", "architecture": "x86_64", "cpu_features": ["avx2", "fma"]}
-
-
-class Clock:
-    now = 0.0
-
-    def monotonic(self):
-        return self.now
 
 
 @pytest.fixture

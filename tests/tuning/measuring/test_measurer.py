@@ -2,7 +2,6 @@ import itertools
 import os
 import select
 import signal
-import statistics
 import subprocess
 import sys
 import textwrap
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import te_select
-from te_select import Workload
 from te_select.tuning.measuring import measurer as module
 from te_select.tuning.options import open_measurer
 from tests.support.tuning_candidates import (
@@ -27,7 +25,6 @@ from tests.support.tuning_candidates import (
 pytestmark = pytest.mark.slow
 
 PATIENCE = 60  # seconds for a process to do what it always does
-OTHER = Workload((7,), (7,), (7,), "int8")
 
 
 @pytest.fixture(scope="module")
@@ -56,34 +53,6 @@ def wait_for(condition):
 
 def outcome(measurements, cand):
     return next(m for m in measurements if m.candidate is cand)
-
-
-def test_impossible_config_fails_alone_beside_a_timed_one(measurer):
-    good, bad, other = candidate(), candidate(unroll=3), candidate(OTHER)
-    found = list(measurer.measure([good, bad, other]))
-    assert len(found) == 3
-    for one in (good, other):
-        seconds = outcome(found, one).seconds
-        assert len(seconds) >= 7
-        assert 0 < statistics.median(seconds) < 1
-        assert outcome(found, one).failure is None
-    assert outcome(found, bad).seconds is None
-    assert "unroll" in outcome(found, bad).failure
-    assert "\n" not in outcome(found, bad).failure
-
-
-def test_elements_rules_and_dims_of_every_kind_are_measured(measurer):
-    dtypes = ("bool", "float8_e4m3fn", "bfloat16", "complex64", "complex128")
-    workloads = [
-        *(Workload((5, 1), (5, 33), (33,), dtype) for dtype in dtypes),
-        Workload((3, 5), (2, 3, 5, 4), (3, 5), "int16", auto_broadcast="pdpd", axis=1),
-        Workload((), (), (), "float64"),
-        Workload((0, 3), (0, 3), ()),
-        Workload((9, 1), (1, 8), (), auto_broadcast="multidirectional"),
-    ]
-    found = list(measurer.measure(map(candidate, workloads)))
-    assert [one.failure for one in found] == [None] * 9
-    assert all(one.seconds for one in found)
 
 
 def test_faulty_candidate_fails_and_the_next_is_measured(bad_measurer):
@@ -117,14 +86,6 @@ def test_full_disk_ends_the_session_and_fails_no_candidate(bad_measurer):
     assert after.failure is None
 
 
-def test_turns_have_a_sample_each_and_a_faulty_candidate_none(bad_measurer):
-    good, bad, wrong = candidate(), candidate(fault="build crash"), candidate(fault="nothing")
-    found = bad_measurer.interleave([bad, good, wrong, candidate(unroll=1)], 3)
-    assert [one.seconds and len(one.seconds) for one in found] == [None, 3, None, 3]
-    assert "crashed" in found[0].failure
-    assert "NumPy selects" in found[2].failure
-
-
 def test_workers_import_together_and_before_a_kernel_is_timed(monkeypatch):
     """All are launched before the first is waited for; all are ready before the first is timed."""
     seen = []
@@ -151,17 +112,6 @@ def test_worker_that_died_between_two_candidates_is_replaced(measurer):
     measurer._worker._process.wait()
     (found,) = measurer.measure([candidate()])
     assert found.seconds
-
-
-def test_worker_that_cannot_be_started_is_an_error(monkeypatch):
-    monkeypatch.setattr(
-        "te_select.tuning.measuring.measurer.BUILD_WORKER", "te_select.there_is_no_such_module"
-    )
-    with (
-        open_measurer(jobs=1) as opened,
-        pytest.raises(te_select.TuningError, match="there_is_no_such_module"),
-    ):
-        list(opened.measure([candidate()]))
 
 
 SESSION = """
