@@ -6,19 +6,13 @@ import os
 import pytest
 
 import te_select
-from te_select import Workload
 from te_select.backends import build_key, c_compiler
 from te_select.base import cache
 from te_select.errors import notices
+from tests.support.workloads import flat_and_scalar
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("TE_SELECT_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-def test_what_was_made_is_not_made_again(folder):
+def test_what_was_made_is_not_made_again():
     made = []
 
     def make():
@@ -35,9 +29,9 @@ def test_what_was_made_is_not_made_again(folder):
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-1], lambda data: b"", lambda data: data + b"x"]
 )
-def test_damaged_entry_is_made_again(folder, damage):
+def test_damaged_entry_is_made_again(damage):
     build_key.bytes_of("x", [], lambda: b"code")
-    (entry,) = folder.iterdir()
+    (entry,) = cache.entries()
     entry.write_bytes(damage(entry.read_bytes()))
     assert build_key.bytes_of("x", [], lambda: b"anew") == b"anew"
     assert build_key.bytes_of("x", [], lambda: b"not asked") == b"anew"
@@ -66,7 +60,7 @@ def test_host_half_is_compiled_once_on_a_machine(tmp_path, monkeypatch):
     monkeypatch.setattr(c_compiler, "_run", recorded)
     for number in range(2):
         c_compiler._unpacked.cache_clear()
-        te_select.export([Workload((9,), (9,), ())], tmp_path / f"{number}.so", tuning_logs=False)
+        te_select.export([flat_and_scalar(9)], tmp_path / f"{number}.so", tuning_logs=False)
     assert sum(word.endswith("host.c") for word in compiled) == 1
     assert sum(word.endswith("stub.c") for word in compiled) == 2
     assert (tmp_path / "0.so").read_bytes() == (tmp_path / "1.so").read_bytes()

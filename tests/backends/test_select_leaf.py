@@ -18,6 +18,7 @@ from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.leaf import rows_left
 from tests.support import leaves
 from tests.support.leaves import PATTERN, SIZE, right, scheduled
+from tests.support.workloads import flat
 
 on_the_cpu = functools.partial(cpu_lowering.lower, target=None)
 LOWERINGS = [
@@ -146,7 +147,7 @@ def test_transposed_operand_of_fused_loops_is_refused(transposed):
 def test_diagonal_is_refused():
     diagonal = block_of(lambda c, t, e, i: select_of(c[i, i], t[i, 0], e[i, 0]), out=(8,))
     with pytest.raises(SelectError, match="has no span"):
-        steps_of(diagonal, access_pattern(Workload((8,), (8,), (8,))))
+        steps_of(diagonal, access_pattern(flat(8)))
 
 
 def test_output_that_is_written_in_columns_is_refused():

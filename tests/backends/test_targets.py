@@ -4,7 +4,6 @@ import re
 import pytest
 import tvm_ffi
 
-from te_select import Workload
 from te_select.backends import targets
 from te_select.backends.cpu import target as cpu_target
 from te_select.backends.targets import resolve
@@ -13,6 +12,7 @@ from te_select.errors import TargetError
 from te_select.schedules.cpu import isa
 from tests.support.cuda_standin import fake_driver
 from tests.support.machines import on_x86_64
+from tests.support.workloads import flat
 
 
 def test_native_is_this_cpu_with_features_that_it_has():
@@ -206,7 +206,7 @@ def test_native_without_hidden_features_is_made_from_its_name(monkeypatch):
         assert "avx2" not in native.cpu_features
     again = resolve(native.name)
     assert (again.cpu_features, str(again.tvm)) == (native.cpu_features, str(native.tvm))
-    workload = Workload((64,), (64,), (64,))
+    workload = flat(64)
     text = sources.source(workload, native.name, None, "asm")
     assert "ymm" not in text and "zmm" not in text
     assert "mm" in sources.source(workload, "x86-64-v4", None, "asm").replace("xmm", "")

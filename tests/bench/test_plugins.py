@@ -7,7 +7,7 @@ import pytest
 
 from te_select.bench.cuda.peers import PEERS as CUDA_PEERS
 from te_select.bench.peers import PEERS, choose_peers, with_plugins
-from tests.support.cli import refused, run, run_json
+from tests.support.cli import FLAGS, refused, run, run_json
 
 PEER = """
     from te_select.bench.cuda.peers import CudaPeer
@@ -89,7 +89,7 @@ def test_bench_measures_a_plugin(tmp_path):
 
 
 def test_rows_are_lines_where_there_is_no_terminal():
-    flags = ("--cond", "64", "--then", "64", "--else", "", "--rounds", "1", "--density", "0,50")
+    flags = (*FLAGS, "--rounds", "1", "--density", "0,50")
     result = run("bench", *flags, "--peers", "mine")
     lines = result.stderr.splitlines()
     assert lines[1].startswith("measuring: 1 of 2 steps select_float32")

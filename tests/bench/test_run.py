@@ -1,8 +1,8 @@
-"""Tests of the bench: peers, what a run ranks, and what its reports say."""
+"""The bench: peers, what a run ranks, which contestants meet again, and what its reports say."""
 
 import json
-import shlex
 
+import numpy as np
 import pytest
 
 from te_select.bench import peers as peers_module
@@ -10,17 +10,15 @@ from te_select.bench import run as run_module
 from te_select.bench import stage
 from te_select.bench.peers import Peer, choose_peers
 from te_select.bench.row import COPY, OURS, SELECT, Options
-from te_select.bench.run import run
-from te_select.bench.suite import Entry
-from te_select.operator.workload import Workload
-from te_select.timing.inputs import Mask
+from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, decided, run
+from te_select.bench.stage import Stage, difference
+from te_select.timing.inputs import Mask, make_operands
 from te_select.timing.roof import Probe
 from te_select.timing.rounds import PAUSE, Timing
 from tests.support import cli
-from tests.support.bench_rows import row
+from tests.support.bench_rows import ENTRY, row
 
-ENTRY = Entry("small", Workload((4, 1), (4, 5), ()), "a test")
-SMALL = ["--cond", "4,1", "--then", "4,5", "--else", "", "--rounds", "1"]
+SMALL = [*cli.FLAGS, "--rounds", "1"]
 
 
 def bench(*args):
@@ -115,26 +113,9 @@ def test_bench_reports_to_people_and_machines(tmp_path, monkeypatch):
     for shown in ("absent: missing: No module", "pip install no-such-package", "WRONG: "):
         assert shown in result.stdout
     assert plot.read_bytes().startswith(b"\x89PNG")
-    rows = json.loads(bench(*SMALL, "--density", "0,100", "--json").stdout)["rows"]
+    rows = cli.run_json("bench", *SMALL, "--density", "0,100")["rows"]
     assert [set(row["seconds"]) for row in rows] == 2 * [{OURS, COPY, SELECT, "numpy"}]
     assert [set(row["wrong"]) for row in rows] == 2 * [{"liar"}]
-
-
-def test_json_names_the_machine_and_the_command():
-    args = (*SMALL, "--peers", "numpy", "--tuning-logs", "none", "--json")
-    document = json.loads(bench(*args).stdout)
-    assert document["machine"]["cpu"]["name"]
-    assert document["machine"]["versions"]["te_select"]
-    assert not document["interrupted"]
-    (row,) = document["rows"]
-    assert set(row["seconds"][OURS]) == {"median", "p20", "p80"}
-    assert row["bytes"] == 4 + 80 + 4 + 80
-    again = shlex.split(row["command"])
-    assert again[:2] == ["te-select", "bench"]
-    assert again[-2:] == ["--tuning-logs", "none"]
-    (same,) = json.loads(bench(*again[2:], "--json").stdout)["rows"]
-    assert same["workload"] == row["workload"]
-    assert same["command"] == row["command"]
 
 
 def test_an_interrupt_reports_what_was_measured(monkeypatch):
@@ -177,3 +158,77 @@ def test_bench_fails_if_a_kernel_of_ours_is_wrong(wrong, code, monkeypatch):
 )
 def test_bad_usage_says_what_is_accepted(args, message):
     assert message in cli.refused("bench", *args)
+
+
+SETS = [make_operands(ENTRY.workload, Mask(), seed) for seed in range(2)]
+
+
+def contest(**methods):
+    """A contest on a stage with these methods, which finds every result right."""
+    made = Stage("native")
+    for name, method in ({"check": lambda *_: ""} | methods).items():
+        setattr(made, name, method)
+    return Contest(SETS, made)
+
+
+def test_kernel_of_ours_that_cannot_run_is_wrong_and_no_gap():
+    def fails(*_args):
+        raise ValueError("the kernel failed")
+
+    made = contest(calls=fails)
+    made.add_ours(ENTRY.workload, Options())
+    assert made.wrong == {OURS: "the kernel failed"}
+    assert made.unsupported == made.contestants == {}
+
+
+def test_calls_of_several_sets_take_turns():
+    seen = []
+    made = contest()
+    calls = [lambda: seen.append(0), lambda: seen.append(1)]
+    made.add("peer", lambda: calls, lambda *_: SETS[0].out)
+    for _ in range(3):
+        made.contestants["peer"]()
+    assert seen == [0, 1, 0]
+
+
+def test_difference_is_of_bits_type_and_shape():
+    operands = SETS[0]
+    right = np.where(operands.cond, operands.then, operands.else_)
+    assert difference(right, operands) == ""
+    wrong = right.copy()
+    wrong.view("u4")[2, 3] ^= 1
+    assert difference(wrong, operands).startswith("out[2,3] is 0x")
+    assert difference(right.astype("f8"), operands) == "is float64 [4, 5], expected float32 [4, 5]"
+    assert "[5, 4], expected float32 [4, 5]" in difference(right.T, operands)
+
+
+def test_close_calls_are_decided_until_the_best_was_met():
+    times = {OURS: 1.0, "near": 1.01, "next": 1.02, "far": 2.0}
+    met = []
+
+    def turns(contestants, rounds):
+        met.append((set(contestants), rounds))
+        slower = {name: Timing((2 * each,)) for name, each in contestants.items()}
+        return slower | {OURS: Timing((1.9,))}
+
+    found = decided(row(times), times, turns)
+    assert met == [({OURS, "near"}, DUEL_ROUNDS), ({OURS, "next"}, DUEL_ROUNDS)]
+    assert found.duels == pytest.approx({"near": 2.02 / 1.9, "next": 2.04 / 1.9})
+    assert found.best == "near"
+
+
+@pytest.mark.parametrize(
+    ("times", "rounds"),
+    [
+        ({OURS: 1.0, "peer": 1 + 1.01 * CLOSE}, 15),
+        ({OURS: 1.0, "peer": 1 - 1.01 * CLOSE}, 15),
+        ({OURS: 1.0, "peer": 1.0}, DUEL_ROUNDS),
+        ({"peer": 1.0}, 15),
+        ({OURS: 1.0}, 15),
+    ],
+)
+def test_what_is_clear_is_not_met_again(times, rounds):
+    def turns(*_):
+        raise AssertionError
+
+    assert decided(row(times, rounds=rounds), times, turns).duels == {}

@@ -5,12 +5,12 @@ import json
 import pytest
 
 import te_select
-from te_select import Workload
 from te_select.operator import family
 from te_select.records import folders
 from tests.support.cli import refused, run, run_json
 from tests.support.tuning_cli import ON, TARGET
 from tests.support.tuning_fakes import SMALL
+from tests.support.workloads import flat
 
 
 def test_suites_and_libraries_are_tuned_by_name(tmp_path, fake, two):
@@ -31,7 +31,7 @@ def seen(seconds, share, length, **sizes):
 
 
 def test_what_a_program_asked_for_is_tuned_with_its_conds(tmp_path, fake, monkeypatch):
-    named = Workload(("n",), ("n",), ("n",))
+    named = flat("n")
     whole = {
         "kernels": {
             json.dumps(SMALL.to_json()): seen(2.0, 0.85, 64),

@@ -2,11 +2,11 @@
 
 import pytest
 
-from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.schedules.cpu import isa
 from tests.support import cuda_standin
 from tests.support.cli import FLAGS, refused, run, run_json
+from tests.support.workloads import flat
 
 STREAMS = isa.of(resolve("native").tvm).streams
 
@@ -28,7 +28,7 @@ def test_inspect_says_why_a_library_does_not_load(one, tmp_path):
 
 
 def test_inspect_for_cuda_says_that_there_is_no_driver(tmp_path):
-    path = cuda_standin.build([Workload((4,), (4,), (4,))], tmp_path / "mask.so")
+    path = cuda_standin.build([flat(4)], tmp_path / "mask.so")
     with cuda_standin.fake_driver():
         for words in ((), ("--load",)):
             assert run_json("inspect", path, *words)["loads_here"].startswith(

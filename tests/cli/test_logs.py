@@ -12,7 +12,9 @@ from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, flags_of, tuned
 from tests.support.tuning_records import add
-from tests.support.workloads import flat
+from tests.support.workloads import flat, flat_and_scalar
+
+NINE = flat_and_scalar(9)
 
 
 def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):
@@ -47,14 +49,13 @@ def test_record_that_cannot_be_used_is_named_in_text_and_json(tmp_path, fake):
 @on_x86_64
 def test_logs_best_says_what_compile_would_take(tmp_path, fake):
     tuned(tmp_path, fake)
-    near = ["--cond", "1025", "--then", "1025", "--else", "1025"]
+    near = flags_of(flat(1025))
     (found,) = run_json("logs", "best", *near, *ON, "--tuning-logs", tmp_path)
     assert found["origin"] == f"nearest:{TARGET}/w4_1024cte"
     assert found["config"]["unroll"] == 8
-    (none,) = run_json("logs", "best", "--cond", "9", "--then", "9", "--else", "", *ON,
-                       "--tuning-logs", tmp_path)  # fmt: skip
+    (none,) = run_json("logs", "best", *flags_of(NINE), *ON, "--tuning-logs", tmp_path)
     assert none["origin"] == "default"
-    assert none["config"] == te_select.compile(Workload((9,), (9,), ()), tuning_logs=False).config
+    assert none["config"] == te_select.compile(NINE, tuning_logs=False).config
     assert "w4_1024cte" in run("logs", "best", *near, *ON, "--tuning-logs", tmp_path).stdout
 
 

@@ -1,6 +1,5 @@
 """``te-select profile``, and where the profile is shown."""
 
-import json
 import os
 from pathlib import Path
 
@@ -109,9 +108,8 @@ def test_env_and_inspect_show_what_is_in_effect(tmp_path, monkeypatch):
     assert (shown["threads"], shown.get("problem")) == (1, None)
     assert shown["stores_past_the_cache"] == "from 3 MB moved on"
     library = tmp_path / "library.so"
-    built = run("compile", *("--cond", "n,7", "--then", "n,7", "--else", ""), "-o", library)
-    assert built.exit_code == 0, built.output
-    inspected = json.loads(run("inspect", library, "--load", "--json").stdout)
+    run_json("compile", "--cond", "n,7", "--then", "n,7", "--else", "", "-o", library)
+    inspected = run_json("inspect", library, "--load")
     assert inspected["in_effect"]["stores_past_the_cache"] == "from 3 MB moved on"
     assert "from 3 MB moved on" in run("inspect", library, "--load").stdout
 

@@ -17,7 +17,7 @@ from te_select.records import writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import embedded, header, stored
 from te_select.runtime.call.cpu import features
-from tests.support.cli import run, run_json
+from tests.support.cli import FLAGS, run, run_json
 from tests.support.programs import ended
 from tests.support.tuning_records import make
 from tests.support.workloads import flat
@@ -92,12 +92,6 @@ READING = {
     },
     **{f"inspect --model {x}": as_model(x, "inspect") for x in (".onnx", ".xml", ".json", ".so")},
     **{
-        f"compile --model {x}": as_model(x, "compile", "-o", os.devnull + ".so")
-        for x in (".onnx", ".xml", ".json")
-    },
-    "tune --model": as_model(".onnx", "tune"),
-    "bench --model": as_model(".onnx", "bench"),
-    **{
         f"{verb} --workloads": lambda path, verb=verb: run(verb, "--workloads", path, "-o", "x.so")
         for verb in ("compile", "bench", "tune")
     },
@@ -106,8 +100,7 @@ READING = {
     "logs list": as_logs("logs", "list", "--tuning-logs", "{theirs}"),
     "logs prune": as_logs("logs", "prune", "--tuning-logs", "{theirs}"),
     "compile --tuning-logs": as_logs(
-        "compile", "--cond", "4", "--then", "4", "--else", "4", "--tuning-logs", "{theirs}",
-        "-o", "{mine}.so",
+        "compile", *FLAGS, "--tuning-logs", "{theirs}", "-o", "{mine}.so",
     ),
     "cache info": as_entry("cache", "info"),
     "cache clear": as_entry("cache", "clear"),

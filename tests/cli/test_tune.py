@@ -7,7 +7,6 @@ import pytest
 import typer
 
 import te_select
-from te_select import Workload
 from te_select.cli import tune as tune_module
 from te_select.cli.verbs import app
 from te_select.records import folders, log, writer
@@ -16,16 +15,17 @@ from te_select.tuning import agenda, options, tune
 from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning_cli import FLAGS, ON, TARGET, flags_of, tuned
-from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
+from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, alike, by_unroll
 from tests.support.tuning_records import edit, make, of_another_tvm
+from tests.support.workloads import flat, flat_and_scalar
 
-NINE = Workload((9,), (9,), ())
+NINE = flat_and_scalar(9)
 
 
 def test_busy_cores_of_a_run_are_the_most_of_what_it_measured(tmp_path, fake, monkeypatch):
     said = iter([0.1, 0.14, 0.1, 0.02, 0.12, 0.05, 0.03, 0.05, 0.0, 1.25])  # whole, finals
     monkeypatch.setattr(cores.Watch, "others", lambda _: next(said))
-    flags = flags_of(SMALL, FEW, NINE, Workload((8,), (8,), ()))
+    flags = flags_of(SMALL, FEW, NINE, flat_and_scalar(8))
     fake()
     common = ["tune", *ON, "--trials", "2", "--tuning-logs", tmp_path]
     assert run_json(*common, *flags[:2])["busy_cores"] == 0.14
@@ -271,7 +271,7 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake, monkeypatch):
 
     What was unsure is not tried.
     """
-    large = [Workload((n,), (n,), (n,)) for n in (4096, 9000)]
+    large = [flat(n) for n in (4096, 9000)]
     args = ["tune", *flags_of(SMALL, *large), *ON]
     fake()
     run(*args, "--trials", "80", "--tuning-logs", tmp_path)
@@ -286,7 +286,7 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake, monkeypatch):
 
     edit(tmp_path / TARGET, change)
     again = ["tune", "--again", *ON, "--tuning-logs", tmp_path, "--json"]
-    fake(flat)
+    fake(alike)
     with monkeypatch.context() as patch:
         patch.setattr(cores.Watch, "others", lambda _: 2.0)
         assert json.loads(run(*again).stdout)["workloads"][0]["record"]["unsure"]

@@ -1,6 +1,5 @@
 """``te-select verify``: libraries that pass, and those that fail."""
 
-import json
 import os
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from te_select.verify import verify as verify_module
 from te_select.verify.checks import CHECKS
 from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
+from tests.support.workloads import flat_and_scalar
 
 
 def test_no_memory_is_one_line(one, monkeypatch):
@@ -43,12 +43,11 @@ def test_verify_shows_a_failure_and_exits_1(one, monkeypatch):
     assert result.exit_code == 1
     assert "message  out[0,0] is 0x0" in result.stdout
     assert f"te-select verify {one} --kernel" in result.stdout
-    document = json.loads(run("verify", one, "--json").stdout)
-    assert not document["passed"]
+    assert not run_json("verify", one)["passed"]
 
 
 def test_verify_of_one_kernel(two):
-    name = te_select.Workload((4,), (4,), (), "int16").name
+    name = flat_and_scalar(4, "int16").name
     document = run_json("verify", two, "--kernel", name, "--check", "bytes")
     assert [(r["kernel"], r["check"]) for r in document["results"]] == [(name, "bytes")]
     assert "expected one of select_int16" in run("verify", two, "--kernel", "x").stderr

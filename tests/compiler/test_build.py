@@ -8,7 +8,7 @@ import te_select
 from te_select.backends import build_key
 from te_select.compiler import build
 from te_select.runtime.artifact import stored
-from tests.support.cli import refused, run, run_json
+from tests.support.cli import FLAGS, refused, run, run_json
 from tests.support.libraries import beside
 from tests.support.workloads import flat
 
@@ -76,7 +76,7 @@ def test_bill_of_materials_is_of_a_whole_library(path, tmp_path):
     changed = tmp_path / "lib.so"
     changed.write_bytes(path.read_bytes() + b"x")
     assert run("inspect", changed, "--sbom").exit_code == 1
-    said = refused("inspect", "--cond", "4", "--then", "4", "--else", "4", "--sbom")
+    said = refused("inspect", *FLAGS, "--sbom")
     assert "--sbom has no meaning beside workload flags" in said
 
 

@@ -1,6 +1,5 @@
 """An export for several instruction sets: a library for each, and how programs find theirs."""
 
-import json
 import platform
 from pathlib import Path
 
@@ -170,8 +169,7 @@ def test_all_libraries_are_written_at_once(path, tmp_path, monkeypatch):
 
 
 def test_shell_tells_of_each_library(path, tmp_path):
-    done = cli.run(*WORDS, "-o", tmp_path / "mask.so", "--static", "--json")
-    document = json.loads(done.stdout)
+    document = cli.run_json(*WORDS, "-o", tmp_path / "mask.so", "--static")
     assert document["path"] == str(tmp_path / "mask.so")
     found = [(Path(each["path"]).name, each["target"]["name"]) for each in document["libraries"]]
     assert found == [(f"mask.{MACHINE}.so", LEVELS), ("mask.aarch64.so", "aarch64")]
@@ -182,6 +180,5 @@ def test_shell_tells_of_each_library(path, tmp_path):
     shown = cli.run(*WORDS, "-o", tmp_path / "mask.so").stdout
     assert all(f"{tmp_path}/{name}\n" in shown for name, _ in found)
     assert cli.run("verify", tmp_path / "mask.so").exit_code == 0
-    assert json.loads(cli.run("inspect", tmp_path / "mask.so", "--json").stdout)["path"] == str(
-        tmp_path / f"mask.{MACHINE}.so"
-    )
+    inspected = cli.run_json("inspect", tmp_path / "mask.so")
+    assert inspected["path"] == str(tmp_path / f"mask.{MACHINE}.so")

@@ -12,6 +12,7 @@ from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.defaults import default_config
 from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM
 from tests.support.relax_models import TARGET, expected, operands, run, where_module
+from tests.support.workloads import flat_and_scalar
 
 AROUND_A_VECTOR = (1, 7, 15, 16, 17, 31, 63, 64, 65, 129, 4099)
 CASES = [
@@ -121,5 +122,5 @@ def test_rows_of_128_to_1023_bytes_are_left(elements, left):
     ("rows", "streams"), [((1 << 26) - 1, False), (1 << 26, True), ("n", False)]
 )
 def test_stores_of_64_mb_go_past_the_cache(rows, streams):
-    flags = rule._flags(access_pattern(Workload((rows,), (rows,), (), "int8")))
+    flags = rule._flags(access_pattern(flat_and_scalar(rows, "int8")))
     assert flags == SKIP | BACKWARDS | (STREAM if streams else 0)

@@ -1,4 +1,4 @@
-"""OpenVINO IR: the status, shapes and producer of every Select of a network."""
+"""OpenVINO IR: the status, shapes and producer of every Select of a network and of its bodies."""
 
 from contextlib import suppress
 
@@ -41,30 +41,14 @@ def of_open_rank():
     return net(layers, [*edges, ((4, 2), (3, 2))])
 
 
-def of_shapes():
-    """Arithmetic of shapes before a Broadcast."""
-    ints, large = ("I64", [3]), ("FP32", [-1, 1, 4])
-    layers = [
-        parameter(0, "FP32", "?,1,4"),
-        layer(1, "ShapeOf", [large], [ints]),
-        layer(2, "Const", outputs=[ints], element_type="i64", shape="3", offset="0"),
-        layer(4, "Equal", [ints, ints], [("BOOL", [3])]),
-        layer(3, "Select", [("BOOL", [3]), ints, ints], [ints]),
-        layer(5, "Broadcast", [large, ints], [("FP32", [-1, -1, -1])]),
-    ]
-    edges = [((0, 0), (1, 0)), ((1, 1), (4, 0)), ((2, 0), (4, 1)), ((0, 0), (5, 0))]
-    edges += [((4, 2), (3, 0)), ((1, 1), (3, 1)), ((2, 0), (3, 2)), ((3, 3), (5, 1))]
-    return net(layers, edges)
-
-
-def of_ints(between):
-    """A Select before some layers of arithmetic, before a Reshape."""
+def of_ints(between, last_kind="Reshape"):
+    """A Select before some layers of arithmetic, before a Reshape or Broadcast."""
     vector = ("I64", [3])
     layers = [
         *(parameter(0, "BOOL", "3"), parameter(1, "I64", "3"), parameter(2, "FP32", "?")),
         layer(3, "Select", [("BOOL", [3]), vector, vector], [vector]),
         *(layer(10 + k, "Add", [vector, vector], [vector]) for k in range(between)),
-        layer(4, "Reshape", [("FP32", [-1]), vector], [("FP32", [-1, -1, -1])]),
+        layer(4, last_kind, [("FP32", [-1]), vector], [("FP32", [-1, -1, -1])]),
     ]
     edges = [((0, 0), (3, 0)), ((1, 0), (3, 1)), ((1, 0), (3, 2)), ((2, 0), (4, 0))]
     last = (3, 3)
@@ -109,7 +93,7 @@ READ = {
         "status": "dispatched", "cond_producer": "IsNaN", "cond_shape": ("?", 4),
         "else_shape": ("parameter0_0", 4), "then_shape": ()}),  # made of scalars, so it is one
     "open rank": (of_open_rank(), {"status": "dispatched"}),
-    "arithmetic of shapes": (of_shapes(), {"status": "shape"}),
+    "shape of a Broadcast": (of_ints(0, "Broadcast"), {"status": "shape"}),
     **{f"shape behind {each} layers": (of_ints(each), {"status": "shape"}) for each in (0, 1, 3)},
     "constants": (of_constants(), {"status": "folded", "cond_producer": "initializer"}),
     "names of other namespaces": (
@@ -169,3 +153,61 @@ def test_defaults_of_attributes_are_those_of_openvino(tmp_path, attributes, then
     (node,) = read(text, tmp_path)
     cond, x, y = reference.placed(node.workload, *operands)
     np.testing.assert_array_equal(np.where(cond, x, y), out[0].data)
+
+
+pytest.importorskip("defusedxml")
+
+
+def body(select_edges, cond="BOOL"):
+    """A body that selects from its three parameters; its Select is layer 3."""
+    layers = [parameter(i, p, "?,4") for i, p in enumerate((cond, "FP32", "FP32"))]
+    ports = [(p, [-1, 4]) for p in (cond, "FP32", "FP32")]
+    layers.append(layer(3, "Select", ports, [("FP32", [-1, 4])]))
+    joined = "".join(edge(*pair) for pair in select_edges)
+    return f"<layers>{''.join(layers)}</layers><edges>{joined}</edges>"
+
+
+EDGES = [((i, 0), (3, i)) for i in range(3)]
+
+
+def outer(kind, bodies, maps, extra=""):
+    """A network whose layer 2 has bodies, fed with a cond and a tensor that is as large."""
+    inputs = [("BOOL", [-1, 4]), ("FP32", [-1, 4])]
+    layers = [
+        parameter(0, "FP32", "?,4"),
+        layer(1, "IsNaN", [("FP32", [-1, 4])], [("BOOL", [-1, 4])]),
+        layer(2, kind, inputs, [("FP32", [-1, 4])], extra=maps + extra + bodies),
+    ]
+    return net(layers, [((0, 0), (1, 0)), ((1, 1), (2, 0)), ((0, 0), (2, 1))])
+
+
+def map_of(tag, entries):
+    inside = "".join(
+        f'<input external_port_id="{port}" internal_layer_id="{to}"{more}/>'
+        for port, to, more in entries
+    )
+    return f"<{tag}>{inside}</{tag}>"
+
+
+def test_bodies_of_if_are_read_in_their_places(tmp_path):
+    whole = [(0, 0, ""), (1, 1, ""), (1, 2, "")]
+    maps = map_of("then_port_map", whole) + map_of("else_port_map", whole)
+    bodies = f"<then_body>{body(EDGES)}</then_body><else_body>{body(EDGES)}</else_body>"
+    found = read(outer("If", bodies, maps), tmp_path)
+    assert [n.place for n in found] == ["net/2:If.then_body#3", "net/2:If.else_body#3"]
+    assert {n.then_shape for n in found} == {("?", 4)}
+    assert {n.cond_producer for n in found} == {"body input"}
+
+
+def test_open_dims_of_a_body_have_no_names(tmp_path):
+    """A parameter of a body may be another size in each trip."""
+    maps = map_of("port_map", [(0, 0, ""), (1, 1, ""), (1, 2, "")])
+    (found,) = read(outer("Loop", f"<body>{body(EDGES)}</body>", maps), tmp_path)
+    assert found.place == "net/2:Loop.body#3"
+    assert (found.status, found.cond_shape) == ("dispatched", ("?", 4))
+
+
+def test_contradiction_in_a_body_that_may_never_run_is_no_error(tmp_path):
+    text = outer("If", f"<then_body>{body(EDGES)}</then_body>", "")
+    (found,) = read(text.replace('shape="?,4"', 'shape="3,4"', 2), tmp_path)
+    assert found.status == "dispatched"

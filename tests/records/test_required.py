@@ -23,8 +23,7 @@ def test_nearest_record_is_enough_only_where_it_is_said(tmp_path):
         te_select.compile(flat(1000), **options, require_record=True)
 
 
-def test_kernel_from_the_cache_goes_through_the_gate(tmp_path, monkeypatch):
-    monkeypatch.setenv("TE_SELECT_CACHE_DIR", str(tmp_path))
+def test_kernel_from_the_cache_goes_through_the_gate():
     workload = Workload((3, 1), (3, 7), ())
     assert te_select.compile(workload).origin == "default"
     assert len(cache.entries()) == 1

@@ -1,6 +1,18 @@
 """Faults of one expression in sources of C, of which a variable of the program chooses one."""
 
+import os
 import re
+
+
+def holds_in_child(check):
+    """Whether a check says True in a child of this process, which may die of it."""
+    if child := os.fork():
+        return os.waitpid(child, 0)[1] == 0
+    code = 1
+    try:
+        code = int(not check())
+    finally:
+        os._exit(code)
 
 
 def plant(source, number, fault):

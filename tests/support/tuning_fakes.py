@@ -20,19 +20,25 @@ def by_unroll(candidate):
     return 1e-3 / candidate.config["unroll"]
 
 
-def flat(_candidate):
+def alike(_candidate):
     """All configs take the same time."""
     return 1e-3
 
 
 class FakeMeasurer:
-    """A fake of `te_select.tuning.measuring.Measurer`."""
+    """A fake of `te_select.tuning.measuring.Measurer`.
+
+    It calls ``after`` when a candidate was measured, and ``finals`` before candidates take turns,
+    with itself and what is measured.
+    """
 
     batch = 8
 
-    def __init__(self, seconds=by_unroll, stop_after=None):
+    def __init__(self, seconds=by_unroll, stop_after=None, *, after=None, finals=None):
         self.seconds = seconds
         self.stop_after = stop_after
+        self.after = after or (lambda *_: None)
+        self.finals = finals or (lambda *_: None)
         self.measured = []
         self.rounds = []
         self.noise = itertools.cycle((1.0, 1.004, 0.996, 1.002))
@@ -43,9 +49,12 @@ class FakeMeasurer:
             if self.stop_after is not None and len(self.measured) == self.stop_after:
                 raise KeyboardInterrupt
             self.measured.append(candidate)
-            yield self._measurement(candidate, 3)
+            measured = self._measurement(candidate, 3)
+            self.after(self, candidate)
+            yield measured
 
     def interleave(self, candidates, rounds):
+        self.finals(self, candidates)
         self.rounds.append(rounds)
         return [self._measurement(candidate, rounds) for candidate in candidates]
 

@@ -6,6 +6,7 @@ import pytest
 import te_select
 from te_select.timing.inputs import PAGE, Mask, make_operands, placed
 from tests.support import strategies as s
+from tests.support.workloads import flat
 
 
 @pytest.mark.parametrize("density", [0, 1, 50, 100])
@@ -38,7 +39,7 @@ def test_aligned_operands_broadcast_as_the_rule_says():
 
 
 def test_sets_differ_and_a_seed_makes_the_same_again():
-    workload = te_select.Workload((100,), (100,), (100,))
+    workload = flat(100)
     first, again, second = (make_operands(workload, Mask(), seed) for seed in (0, 0, 1))
     for name in ("cond", "then", "else_"):
         values = [getattr(operands, name).tobytes() for operands in (first, again, second)]

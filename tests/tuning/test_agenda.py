@@ -14,9 +14,10 @@ from te_select.tuning.options import Options
 from te_select.tuning.session import Session
 from tests.support.clock import Clock
 from tests.support.tuning_fakes import FakeMeasurer, by_unroll
+from tests.support.workloads import flat
 
 TARGET = "x86-64-v4"
-SLOW, FAST, MIDDLE = (Workload((n,), (n,), (n,)) for n in (900, 300, 600))
+SLOW, FAST, MIDDLE = (flat(n) for n in (900, 300, 600))
 SECONDS = {SLOW: 4e-3, FAST: 1e-3, MIDDLE: 2e-3}
 
 
@@ -27,16 +28,6 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(trials, "time", clock)
 
-    class Measurer(FakeMeasurer):
-        def measure(self, candidates):
-            for measurement in super().measure(candidates):
-                clock.now += 1.0
-                yield measurement
-
-        def interleave(self, candidates, rounds):
-            clock.now += start.turns * len(candidates)
-            return super().interleave(candidates, rounds)
-
     def start(
         *workloads,
         stop_after=None,
@@ -46,8 +37,6 @@ def run(tmp_path, monkeypatch):
         turns=0.0,
         **options,
     ):
-        start.turns = turns
-
         def seconds(candidate):
             return 4e3 * SECONDS[candidate.workload] * by_unroll(candidate)
 
@@ -59,7 +48,12 @@ def run(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "roof_of", options.pop("roof", roof))
         start.probed = 0
         start.begun = []
-        start.measurer = Measurer(seconds, stop_after)
+        start.measurer = FakeMeasurer(
+            seconds,
+            stop_after,
+            after=lambda *_: clock.sleep(1.0),
+            finals=lambda _, candidates: clock.sleep(turns * len(candidates)),
+        )
         monkeypatch.setattr(session_module, "open_measurer", lambda *_: start.measurer)
         own = ("every", "seconds", "again")
         given = {"every": False} | {k: options.pop(k) for k in own if k in options}
@@ -284,7 +278,7 @@ def test_record_of_another_session_meanwhile_is_found(run, monkeypatch):
 
 
 def test_workload_that_fails_leaves_the_others(run):
-    empty = Workload((0,), (0,), (0,))
+    empty = flat(0)
     outcomes = {outcome.name: outcome for outcome in run(empty, FAST, trials=2)}
     assert "has no elements" in outcomes["0"].error
     assert outcomes["300"].record

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import json
 import math
 import random
 
@@ -27,6 +26,7 @@ from te_select.tuning.measuring.run_worker import Problem
 from te_select.tuning.trials import UntunableError
 from tests.support import cli, cuda_standin, tuning_records
 from tests.support.cuda_standin import fake_driver, running
+from tests.support.tuning_cli import flags_of
 from tests.support.tuning_fakes import FEW, ROWS, FakeMeasurer
 from tests.support.workloads import flat
 
@@ -159,11 +159,8 @@ def workers(monkeypatch):
 
 
 def test_workload_is_tuned_from_the_shell_beside_the_roof(tmp_path, workers):
-    flags = ["--cond", "64,1", "--then", "64,500", "--else", "", "--target", TARGET, "--json"]
-    more = ["--trials", "3", "--all", "--tuning-logs", str(tmp_path)]
-    done = cli.run("tune", *flags, *more)
-    assert done.exit_code == 0, done.output
-    (outcome,) = json.loads(done.stdout)["workloads"]
+    flags = ["--target", TARGET, "--trials", "3", "--all", "--tuning-logs", tmp_path]
+    (outcome,) = cli.run_json("tune", *flags_of(SMALL), *flags)["workloads"]
     assert (outcome["record"]["trials"], outcome["record"]["failed"]) == (3, 0)
     assert outcome["roof_bytes_per_second"] > 0
     assert origin(SMALL, tmp_path) == f"tuned:{outcome['record']['name']}"

@@ -1,17 +1,19 @@
-"""Outcomes that cannot be trusted: what is recorded, and who uses it."""
+"""Unsure outcomes: what is recorded, who uses it, what a user accepts (`records.doubt`)."""
 
 import dataclasses
 
 import pytest
 from tvm.s_tir import meta_schedule as ms
 
+import te_select
 from te_select.operator.access import access_pattern
-from te_select.records import doubt, log, lookup, manage
+from te_select.records import doubt, folders, log, lookup, manage
+from te_select.records.folders import SHIPPED
 from te_select.schedules.cpu import schedule as cpu
 from tests.support.cli import run_json
-from tests.support.tuning_fakes import SMALL, FakeMeasurer
-from tests.support.tuning_records import V4, add
-from tests.support.workloads import flat as one_loop
+from tests.support.tuning_fakes import FEW, SMALL, FakeMeasurer, alike
+from tests.support.tuning_records import V4, add, make
+from tests.support.workloads import flat
 
 TARGET = V4.name
 SAID = "other programs used 1.00 cores meanwhile"
@@ -104,15 +106,118 @@ def test_prune_drops_what_is_unsure(run, tmp_path):
 
 @pytest.mark.parametrize("nearest", [20_000, 19_000])
 def test_unsure_record_that_is_nearer_is_told_of(tmp_path, nearest):
-    add(tmp_path, one_loop(17_000), said={"unsure": "it is not the nearest"})
-    add(tmp_path, one_loop(nearest), said={"unsure": "noise"})
+    add(tmp_path, flat(17_000), said={"unsure": "it is not the nearest"})
+    add(tmp_path, flat(nearest), said={"unsure": "noise"})
     said = f"; the record x86-64-v4/w4_{nearest}cte is not used: it is unsure: noise"
-    found = lookup.find(one_loop(20_000), V4, tmp_path)
+    found = lookup.find(flat(20_000), V4, tmp_path)
     assert (found.config, found.origin) == (None, "default")
     assert found.why == f"the schedule's default config{said}"
-    add(tmp_path, one_loop(15_000), unroll=1)
-    found = lookup.find(one_loop(20_000), V4, tmp_path)
+    add(tmp_path, flat(15_000), unroll=1)
+    found = lookup.find(flat(20_000), V4, tmp_path)
     assert found.origin == "nearest:x86-64-v4/w4_15000cte"
     assert found.why.startswith("tuned for x86-64-v4") and found.why.endswith(said)
     for n in (15_000, 900_000):  # another is nearer, or none is near
-        assert "unsure" not in lookup.find(one_loop(n), V4, tmp_path).why
+        assert "unsure" not in lookup.find(flat(n), V4, tmp_path).why
+
+
+def entry_of(folder):
+    (entry,) = log.read(folder / TARGET).entries
+    return entry
+
+
+def test_accepted_winner_is_recorded_and_compiled_with(run, tmp_path):
+    record = run(busy=1.0, accept_unsure=True)
+    assert (record.unsure, record.accepted, record.config["unroll"]) == ("", SAID, 8)
+    assert (entry_of(tmp_path).accepted, entry_of(tmp_path).edited) == (SAID, False)
+    assert "--accept-unsure" in entry_of(tmp_path).session["command"]
+    found = lookup.find(SMALL, V4, tmp_path)
+    assert found.origin == f"tuned:{TARGET}/w4_1024cte" and found.config.unroll == 8
+    assert found.why.endswith(f"configs (unsure, and accepted: {SAID})")
+    (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
+    assert (row["outcome"], row["accepted"], row["unsure"]) == ("2.00x, accepted", SAID, "")
+
+
+def test_default_that_won_is_accepted_too(run, tmp_path):
+    record = run(busy=1.0, accept_unsure=True, measurer=FakeMeasurer(alike))
+    assert record.default_won and record.accepted == SAID
+    assert lookup.find(SMALL, V4, tmp_path).origin.startswith("tuned:")
+
+
+def test_default_that_met_no_other_config_is_not_accepted(run, tmp_path):
+    def default_alone(candidate):
+        return 1e-3 if candidate.config == run.measurer.measured[0].config else None
+
+    for measurer, trials in ((FakeMeasurer(), 1), (FakeMeasurer(default_alone), 9)):
+        record = run(trials=trials, accept_unsure=True, measurer=measurer)
+        assert (record.trials, record.unsure, record.accepted) == (trials, doubt.ALONE, "")
+    assert lookup.find(SMALL, V4, tmp_path).origin == "default"
+
+
+def test_only_config_of_a_space_is_sure(run):
+    record = run(FEW, fixed={"vector_bytes": 64}, accept_unsure=True)
+    assert (record.trials, record.unsure, record.accepted) == (1, "", "")
+
+
+def test_accepted_record_is_tuned_again_until_it_is_sure(run, tmp_path):
+    run(busy=1.0, accept_unsure=True)
+    run(busy=1.0, accept_unsure=True)
+    assert run.measurer.measured == []  # who accepts it once accepts it again
+    assert run(busy=1.0).unsure and entry_of(tmp_path).accepted
+    sure = run()
+    assert run.measurer.measured and (sure.unsure, sure.accepted) == ("", "")
+    assert entry_of(tmp_path).accepted == ""
+    assert run(busy=1.0, accept_unsure=True, force=True).accepted
+    assert entry_of(tmp_path).accepted == ""  # a sure one stays
+
+
+@pytest.mark.parametrize("better", [False, True])
+def test_accepted_record_is_exported_but_not_as_better(run, tmp_path, better):
+    run(busy=1.0, accept_unsure=True)
+    merged = manage.merge(tmp_path, tmp_path / "to", better=better)
+    said = f"{TARGET}/w4_1024cte: "
+    assert bool(merged.taken) == (not better)
+    assert merged.accepted == ([] if better else [said + SAID])
+    assert merged.left_out == ([f"{said}unsure, and accepted: {SAID}"] if better else [])
+    assert manage.prune(tmp_path) == []
+
+
+def test_what_is_trusted_more_replaces_what_is_trusted_less():
+    sure, accepted, unsure = (
+        make(SMALL, seconds, **said)
+        for seconds, said in ((3e-3, {}), (2e-3, {"accepted": "a"}), (1e-3, {"unsure": "b"}))
+    )
+    order = [unsure, accepted, sure]
+    for rules in (doubt.may_replace, doubt.is_better):
+        for i, new in enumerate(order):
+            assert [rules(new, old) for old in order if old is not new] == [
+                i > j for j in range(3) if j != i
+            ]
+
+
+def test_kernels_of_where_go_by_accepted_records(tmp_path):
+    """Their key has what their build would take."""
+    place = tmp_path / TARGET
+    te_select.records.writer.put(place, [make(SMALL, accepted=SAID)])
+    assert len(folders.contents([tmp_path], without=doubt.is_line_unsure)) > 1
+
+
+def test_no_record_that_is_shipped_is_unsure():
+    for place in folders.of_targets(SHIPPED):
+        assert {doubt.trust(entry) for entry in log.read(place).entries} == {2}
+
+
+@pytest.mark.parametrize(
+    ("busy", "said"),
+    [
+        (0.1, "other programs use 0.10 cores"),
+        (1.14, "use 1.14 cores: unless they stop, only configs that are 3.28x faster than"),
+    ],
+)
+def test_outlook_tells_which_gains_will_be_sure(busy, said):
+    assert said in doubt.outlook(busy)
+    assert ("--accept-unsure" in doubt.outlook(busy)) == (busy > doubt.BUSY)
+    kept = doubt.outlook(busy, accept=True)
+    assert kept.endswith("are sure, and what wins is kept, marked unsure") == (busy > doubt.BUSY)
+    gain = 1 + 2 * busy
+    assert doubt.reasons(busy, 0.0, gain * 1.001) == ""
+    assert busy <= doubt.BUSY or doubt.reasons(busy, 0.0, gain * 0.999)

@@ -13,7 +13,7 @@ from te_select.tuning.agenda import Outcome
 from te_select.tuning.journal import Trial, knobs_of
 from te_select.tuning.options import EFFORTS, Options
 from te_select.tuning.show import report, report_of_knobs
-from tests.support.cli import refused
+from tests.support.cli import FLAGS, refused
 from tests.support.cli import run as run_verb
 from tests.support.clock import Clock
 from tests.support.tuning_fakes import BIG, FakeMeasurer
@@ -47,13 +47,10 @@ def test_what_is_given_overrides_the_effort():
 def test_time_of_one_workload_begins_with_its_default(run, clock):
     """Before that the processes that measure import TVM."""
 
-    class Slow(FakeMeasurer):
-        def measure(self, candidates):
-            for measurement in super().measure(candidates):
-                clock.now += 0.4 if len(self.measured) > 1 else 9.0
-                yield measurement
+    def after(measurer, _candidate):
+        clock.now += 0.4 if len(measurer.measured) > 1 else 9.0
 
-    record = run(BIG, Slow(), effort="quick", trials=None)
+    record = run(BIG, FakeMeasurer(after=after), effort="quick", trials=None)
     assert record.trials == 4  # the default, and what ends in 1.5 seconds
     assert record.unsure == ""  # the time is over as it should be
 
@@ -61,14 +58,9 @@ def test_time_of_one_workload_begins_with_its_default(run, clock):
 def test_ranges_of_sizes_keep_the_time_too(run, clock):
     """A config is measured at three sizes, and is known only after the third."""
 
-    class Slow(FakeMeasurer):
-        def measure(self, candidates):
-            for measurement in super().measure(candidates):
-                clock.now += 0.1
-                yield measurement
-
     named = Workload(("n", 1), ("n", 512), ())
-    record = run(named, Slow(), effort="quick", trials=None, sizes={"n": (3, 300)})
+    measurer = FakeMeasurer(after=lambda *_: clock.sleep(0.1))
+    record = run(named, measurer, effort="quick", trials=None, sizes={"n": (3, 300)})
     assert record.trials == 6  # the default, and five in 1.5 seconds
     assert clock.now <= 0.3 + 3.0
 
@@ -99,7 +91,7 @@ def test_first_line_is_printed_before_anything_is_measured(tmp_path, monkeypatch
 
     monkeypatch.setattr(options, "outlook", lambda count, seconds, accept: f"{count} in {seconds}")
     monkeypatch.setattr(options, "measure_profile", interrupt)
-    shapes = ["--cond", "9", "--then", "9", "--else", "", "--tuning-logs", tmp_path]
+    shapes = [*FLAGS, "--tuning-logs", tmp_path]
     result = run_verb("tune", *shapes, "--effort", "quick")
     assert (result.exit_code, result.stdout) == (130, "1 in 3.0\n")
     refused("tune", *shapes, "--effort", "fast")
@@ -153,8 +145,8 @@ def test_knob_that_cannot_be_held_is_refused(run, fixed, said):
 def test_knob_of_another_name_or_value_is_bad_usage(tmp_path, monkeypatch, target, pair):
     """It is refused before the profile is measured, and whatever has a record."""
     monkeypatch.setattr(options, "outlook", pytest.fail)
-    flags = ["--cond", "9", "--then", "9", "--else", "", "--tuning-logs", tmp_path]
-    result = run_verb("tune", *flags, "--target", target, "--fix", pair)
+    flags = [*FLAGS, "--tuning-logs", tmp_path, "--target", target, "--fix", pair]
+    result = run_verb("tune", *flags)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
     assert "--fix fixed knobs {" in result.stderr
 

@@ -26,6 +26,7 @@ from te_select.tuning.search import BATCH, Evolution, search
 from te_select.tuning.space import Space, Worth, changes, one_by_one, pairs_of_machine
 from tests.support.cases import the_others_slow
 from tests.support.tuning_fakes import BIG, FEW, ROWS
+from tests.support.workloads import flat_and_scalar
 
 V4, MODEL, SM90 = resolve("x86-64-v4"), resolve("znver4"), resolve("cuda:sm_90")
 V4_BYTES = isa.level_of(V4.tvm).vector_bytes
@@ -113,7 +114,7 @@ def test_thread_counts_are_tried_as_far_as_there_are_cpus():
     assert grains(2) == {0, BY_MACHINE, min(GRAINS)}
     assert {min(64, moved // grain) for grain in grains(64) - {0, BY_MACHINE}} == {64, 24}
     assert grains(None) == {0, BY_MACHINE, *GRAINS}
-    small = Space(Workload((16_384,), (16_384,), ()), MODEL, 64).configs
+    small = Space(flat_and_scalar(16_384), MODEL, 64).configs
     assert {config.bytes_per_thread for config in small} == {0, 1 << 16}
 
 

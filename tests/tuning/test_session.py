@@ -25,8 +25,9 @@ from te_select.tuning.options import Options
 from te_select.tuning.session import Session
 from te_select.tuning.space import Space
 from te_select.tuning.trials import UntunableError, wins
-from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, by_unroll, flat
+from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, alike, by_unroll
 from tests.support.tuning_records import edit, unfinished
+from tests.support.workloads import flat
 
 TARGET = "x86-64-v4"
 V4 = resolve(TARGET)
@@ -52,12 +53,10 @@ def test_default_is_trial_0_and_the_fastest_is_recorded(run, tmp_path):
 
 @pytest.mark.parametrize("lucky", [0, 1, 2])
 def test_config_that_does_not_win_each_time_leaves_the_default(run, lucky):
-    class Lucky(FakeMeasurer):
-        def interleave(self, candidates, rounds):
-            self.seconds = by_unroll if len(self.rounds) < lucky else flat
-            return super().interleave(candidates, rounds)
+    def finals(measurer, _candidates):
+        measurer.seconds = by_unroll if len(measurer.rounds) < lucky else alike
 
-    record = run(SMALL, Lucky())
+    record = run(SMALL, FakeMeasurer(finals=finals))
     assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
     assert record.seconds == record.default_seconds
     assert run.measurer.rounds == [5, 15, 25][: lucky + 1]
@@ -67,22 +66,18 @@ def test_configs_that_have_lost_are_not_in_the_finals(run):
     def seconds(candidate):
         return 1e-3 * {8: 1.0, 4: 1.0, 2: trials.LOST * 1.1, 1: 2.0}[candidate.config["unroll"]]
 
-    class Seen(FakeMeasurer):
-        def interleave(self, candidates, rounds):
-            self.seen = {each.config["unroll"] for each in candidates}
-            return super().interleave(candidates, rounds)
+    def finals(_measurer, candidates):
+        assert {each.config["unroll"] for each in candidates} <= {4, 8}
 
-    run(SMALL, Seen(seconds))
-    assert run.measurer.seen <= {4, 8}
+    run(SMALL, FakeMeasurer(seconds, finals=finals))
+    assert run.measurer.rounds
 
 
 def test_finalist_that_fails_in_the_finals_is_not_recorded(run):
-    class Flaky(FakeMeasurer):
-        def interleave(self, candidates, rounds):
-            self.seconds = lambda c: None if c.config["unroll"] == 8 else by_unroll(c)
-            return super().interleave(candidates, rounds)
+    def finals(measurer, _candidates):
+        measurer.seconds = lambda c: None if c.config["unroll"] == 8 else by_unroll(c)
 
-    assert run(SMALL, Flaky()).config["unroll"] == 4
+    assert run(SMALL, FakeMeasurer(finals=finals)).config["unroll"] == 4
 
 
 def test_failing_default_ends_the_workload_until_next_time(run):
@@ -210,7 +205,7 @@ NO_SIZES = (5, {"n": 5}, {"n": (1, math.inf)}, {"n": (1.5, 3)}, {"n": (1, 2, 3)}
 )
 def test_option_of_another_value_is_refused(run, error, options, message):
     with pytest.raises(error, match=message):
-        run(Workload(("n",), ("n",), ("n",)), **{"trials": 2, **options})
+        run(flat("n"), **{"trials": 2, **options})
 
 
 def test_observer_sees_trials_the_best_and_the_first_failure(run):
@@ -304,7 +299,7 @@ def test_tune_measures_for_real(tmp_path, monkeypatch):
 
 
 def test_configs_of_records_near_by_come_after_the_default(run):
-    near = Workload((1400,), (1400,), (1400,))
+    near = flat(1400)
     won = run(near, trials=80).config
     run()
     assert dict(run.measurer.measured[1].config) == dict(won)
@@ -318,14 +313,11 @@ def test_record_is_replaced_only_after_turns_with_it(run):
     def seconds(candidate):
         return 0.99e-3 if dict(candidate.config) == dict(first.config) else 1e-3
 
-    class Slow(FakeMeasurer):
-        def interleave(self, candidates, rounds):
-            self.seconds = by_unroll
-            self.turns = [dict(each.config) for each in candidates]
-            return super().interleave(candidates, rounds)
+    def finals(measurer, candidates):
+        measurer.seconds = by_unroll
+        assert dict(first.config) in [dict(each.config) for each in candidates]
 
-    again = run(SMALL, Slow(seconds), force=True)
-    assert dict(first.config) in run.measurer.turns
+    again = run(SMALL, FakeMeasurer(seconds, finals=finals), force=True)
     assert again.config["unroll"] == 8
 
 

@@ -1,9 +1,10 @@
-"""Faults of one expression, planted in the C half: the cases of the oracle find each of them."""
+"""Faults of one expression, planted in the C half: the oracle or a test finds each of them."""
 
 import ctypes
 import dataclasses
+import functools
+import inspect
 import itertools
-import os
 import shutil
 
 import numpy as np
@@ -11,10 +12,13 @@ import pytest
 
 from te_select.backends.cpu import link
 from te_select.runtime import c
+from tests.runtime.c.where import test_where_stages as checks
+from tests.support import c_half, where_recorder
 from tests.support.oracle import doors_of_cpu as doors
 from tests.support.oracle.cases import CASES, WALKS
 from tests.support.oracle.comparison import pairs, same
-from tests.support.planted import plant_all
+from tests.support.planted import holds_in_child, plant_all
+from tests.support.programs import new_folder
 
 FAULTS = [
     "host.c: if ({*size < 0 => 1}) *size = extent;",
@@ -127,19 +131,19 @@ def decisions(library):
 def is_caught(library, fault=0):
     """Whether a child with the fault decides otherwise, fails a case, or dies."""
     expected = decisions(library)
-    if child := os.fork():
-        return os.waitpid(child, 0)[1] != 0
-    variable(library, "te_select_fault").value = fault  # it may write anywhere
-    os._exit(decisions(library) != expected or fails(library))
+
+    def is_right():
+        variable(library, "te_select_fault").value = fault  # it may write anywhere
+        return decisions(library) == expected and cases_pass(library)
+
+    return not holds_in_child(is_right)
 
 
-def fails(library):
+def cases_pass(library):
+    """Whether all cases pass; an exception ends the child."""
     for door, case in (each.values for each in PAIRS):
-        try:
-            same(case, door, library)
-        except (Exception, pytest.fail.Exception):
-            return True
-    return False
+        same(case, door, library)
+    return True
 
 
 def test_oracle_passes_the_c_half_without_a_fault(library):
@@ -149,3 +153,70 @@ def test_oracle_passes_the_c_half_without_a_fault(library):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_oracle_finds_a_fault_in_the_c_half(library, fault):
     assert is_caught(library, FAULTS.index(fault) + 1)
+
+
+STAGE_FAULTS = [
+    "where_stage.c: int64_t place = (int64_t)({bit % 8 => 0}),",
+    "where_stage.c: first = stage->bits + {bit / 8 => bit};",
+    "where_stage.c: int64_t words = bytes < WORD ? 0 : {bytes / WORD - 1 => bytes / WORD};",
+    "where_stage.c: memcpy(to + 8 * done, made, (size_t)({n - 8 * done => 8}));",
+    "where_stage.c: to[i] = stage->bits[bit / 8] >> {bit % 8 => 0} & 1;",
+    "where_stage.c: if ({stride == item || n == 1 => 1}) return make_contiguous",
+    "where_stage.c: if (make_contiguous(stage, items, count, to + {at * width => at})) return -1;",
+    "where_stage.c: from + {at * stride => at}, 0, stride",
+    "where_stage.c: along.elements * width > {most => 4 * most}",
+    "where_stage.c: call->strides[operand][along.axes[k]] = {stride => 0};",
+    "where_block.c: if ({!is_run => 0} || memcmp(cond, cond + 1",
+    "where_block.c: return *cond ? {TE_SELECT_ELSE => TE_SELECT_THEN} :",
+    "where_block.c: if (made >> i & 1 && {i != unread => 1} && make_operand",
+    "where_block.c: width, given, {in_place ? flags : 0 => flags}, room);",
+    "where.c: most = cache / {bytes_per_element(w) => 4};",
+    "where.c: w->piece.n = {row / LINE_BYTES * LINE_BYTES => row};",
+    "where.c: bytes[TE_SELECT_COND] = {(bytes[TE_SELECT_COND] + 7) / 8 => bytes[TE_SELECT_COND]};",
+    "where.c: int64_t flags = w->stages ? {w->flags => 0} : 0;",
+]
+"""A file, and what stands there with what takes its place in braces."""
+
+
+@pytest.fixture(scope="module")
+def recorder():
+    """The recorder, with a variable for the fault."""
+    made = new_folder()
+    folder = shutil.copytree(c.FOLDER, made / "c")
+    declared = made / "fault.h"
+    declared.write_text("extern __attribute__((weak)) int te_select_fault;\nint te_select_fault;\n")
+    plant_all(folder / "where", STAGE_FAULTS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(c_half, "RUNTIME", folder)
+        patch.setattr(c_half, "WARNINGS", ("-include", str(declared)))
+        return where_recorder.build(functools.partial(c_half.build, made))
+
+
+def is_caught_in_stage(recorder, number):
+    """Whether a child with the fault fails a test, or dies."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def where(**how):
+            made = where_recorder.Recorder(recorder, patch, **how)
+            made["te_select_fault"] = number
+            return made
+
+        return not holds_in_child(lambda: passes(where))
+
+
+def passes(where):
+    """Whether all tests by the recorder pass; an exception ends the child."""
+    for name, check in vars(checks).items():
+        wanted = list(inspect.signature(check).parameters) if name.startswith("test_") else []
+        if wanted in (["alone"], ["where"]):
+            check(where if wanted == ["where"] else where())
+    return True
+
+
+def test_recorder_passes_without_a_fault(recorder):
+    assert not is_caught_in_stage(recorder, 0)
+
+
+@pytest.mark.parametrize("fault", STAGE_FAULTS)
+def test_recorder_finds_a_fault_in_conversions(recorder, fault):
+    assert is_caught_in_stage(recorder, STAGE_FAULTS.index(fault) + 1)

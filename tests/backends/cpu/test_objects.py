@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 import te_select
-from te_select import Workload
 from te_select.backends.cpu import objects
+from tests.support.workloads import flat
 
 
 @pytest.mark.slow
@@ -19,7 +19,7 @@ def test_processes_import_nothing_of_the_current_folder(tmp_path, monkeypatch):
         (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     monkeypatch.chdir(folder)
     monkeypatch.setattr(objects, "MANY", 1)
-    te_select.export([Workload((n,), (n,), (n,)) for n in (4, 5)], path, tuning_logs=False)
+    te_select.export([flat(n) for n in (4, 5)], path, tuning_logs=False)
     assert len(te_select.load(path)) == 2
     assert not (tmp_path / "ran").exists()
 

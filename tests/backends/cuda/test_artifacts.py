@@ -1,6 +1,5 @@
 """From a workload to a library for CUDA devices, run on a stand-in for the driver."""
 
-import json
 from functools import partial
 
 import numpy as np
@@ -68,9 +67,7 @@ def test_kernels_of_a_library_write_the_right_bits_only(library, tmp_path):
 
 def test_verify_of_the_command_line_runs_on_the_device(library, tmp_path):
     with emulating(tmp_path):
-        done = cli.run("verify", library, "--check", "random", "--json")
-        assert done.exit_code == 0, done.output
-        assert json.loads(done.stdout)["passed"]
+        assert cli.run_json("verify", library, "--check", "random")["passed"]
 
 
 def test_arrays_of_any_layout_are_taken_to_the_device(tmp_path):

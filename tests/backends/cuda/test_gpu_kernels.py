@@ -10,6 +10,7 @@ from te_select import Workload
 from te_select.runtime.call.cuda import driver
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
+from tests.support.workloads import flat_and_scalar
 
 pytestmark = pytest.mark.gpu
 
@@ -67,7 +68,7 @@ def test_more_than_2_to_the_31_elements():
     count = (1 << 31) + 77
     if torch.cuda.mem_get_info()[0] < 5 * count:
         pytest.skip("needs 10 GiB of device memory")
-    workload = Workload((count,), (count,), (), "uint8")
+    workload = flat_and_scalar(count, "uint8")
     cond = torch.ones(count, dtype=torch.bool, device="cuda")
     then = torch.full((count,), 3, dtype=torch.uint8, device="cuda")
     cond[-5:] = False

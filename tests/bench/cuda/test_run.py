@@ -11,18 +11,17 @@ from te_select.bench.cuda.device_sets import make_sets, strides
 from te_select.bench.cuda.peers import PEERS, CudaPeer
 from te_select.bench.row import COPY, OURS, Options
 from te_select.bench.run import run
-from te_select.bench.suite import Entry
 from te_select.errors import TargetError
 from te_select.operator.access import access_pattern
 from te_select.timing.cuda import clocks, roof
 from te_select.timing.cuda.clocks import Graph, replayed
 from te_select.timing.inputs import Mask, make_operands
 from tests.support import cli, cuda_standin
+from tests.support.bench_rows import ENTRY
 from tests.support.cuda_standin import fake_driver, running
 
-W = Workload((4, 1), (4, 5), ())
-ENTRY = Entry("small", W, "a test")
-SMALL = ["--cond", "4,1", "--then", "4,5", "--else", "", "--rounds", "1", "--target", "cuda:sm_90"]
+W = ENTRY.workload
+SMALL = [*cli.FLAGS, "--rounds", "1", "--target", "cuda:sm_90"]
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from tests.support import strategies as s
 from tests.support.cases import the_others_slow
+from tests.support.workloads import flat
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -152,5 +153,5 @@ def test_runs_of_1_kb_may_be_stored_past_the_cache(dtype, n, may_be, default):
     """LLVM leaves out the stores of a way that a run of known length never takes."""
     default(lambda _: {"stream_from": 1})
     n -= not may_be
-    text = source(Workload((n,), (n,), (n,), dtype), "x86-64-v3", None, "llvm")
+    text = source(flat(n, dtype), "x86-64-v3", None, "llvm")
     assert ("!nontemporal" in text) == may_be

@@ -2,13 +2,14 @@
 
 import pytest
 
-from te_select import TuningError, Workload
+from te_select import TuningError
 from te_select.timing.cores import Load
 from te_select.tuning.fleet import measurer as module
 from te_select.tuning.measuring.process import LONGEST, Worker, WorkerError
 from te_select.tuning.task import Built, Candidate
+from tests.support.workloads import flat_and_scalar
 
-W = Workload((7,), (7,), ())
+W = flat_and_scalar(7)
 BUILT = [Built(Candidate(W, "native", {"unroll": k}), f"{k}.so") for k in range(2)]
 RIGHT, WRONG = {"seconds": (1e-3,)}, {"failure": "out[0,0] is not what NumPy selects"}
 

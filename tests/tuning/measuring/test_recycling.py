@@ -4,15 +4,16 @@ import os
 
 import pytest
 
-from te_select import TuningError, Workload
+from te_select import TuningError
 from te_select.tuning.measuring import measurer as module
 from te_select.tuning.measuring.measurer import LocalMeasurer
 from te_select.tuning.measuring.process import Worker, WorkerError
 from te_select.tuning.options import open_measurer, parse_runner
 from te_select.tuning.task import Built, Candidate
 from tests.support.programs import python
+from tests.support.workloads import flat_and_scalar
 
-W, OTHER = (Workload((n,), (n,), ()) for n in (7, 9))
+W, OTHER = (flat_and_scalar(n) for n in (7, 9))
 RIGHT, WRONG = {"seconds": (1e-3, 2e-3)}, {"failure": "out[0,0] is not what NumPy selects"}
 
 
