@@ -150,6 +150,6 @@ def test_candidate_of_the_family_is_built_as_where_has_it(tmp_path):
     member = family.kernels()["w4 m:cte x n:t"]
     config = dataclasses.asdict(config_of(member, resolve("native"), {"vector_bytes": 16}))
     candidate = Candidate(member, "native", config, of_family=True)
-    build_worker.Worker.build(None, candidate, tmp_path / "x.so")
+    build_worker.Worker.build_candidate(None, candidate, tmp_path / "x.so")
     kernel = te_select.load(tmp_path / "x.so")
     assert kernel.workload == member and kernel.config["vector_bytes"] == 16
