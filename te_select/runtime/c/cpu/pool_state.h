@@ -50,7 +50,8 @@ typedef struct {
   int64_t late_until_ns, late_for_ns; /* until then it is not asked, and how long it was so last */
 } te_select_team;
 
-/* Libraries of several versions share it. Another layout needs another name: te_select_pool_v8. */
+/* Libraries of several versions share it. Another layout needs another name, te_select_pool_v8, here, in
+ * pool.c, static_code.py and their tests. */
 typedef struct {
   TE_SELECT_ON_A_LINE _Atomic uint32_t generation; /* raised with every job */
   TE_SELECT_ON_A_LINE _Atomic uint32_t finished;   /* tasks of helpers */
