@@ -65,9 +65,8 @@ def annotate(sch: s_tir.Schedule, leaf: Any, symbol: str, config: Any) -> None:
         The knobs; numbers may be random variables of MetaSchedule.
     """
     sch.annotate(leaf, ANNOTATION, symbol)
-    for knob in fields(config):
-        value = getattr(config, knob.name)
-        sch.annotate(leaf, KNOB + knob.name, int(value) if isinstance(value, bool) else value)
+    for name, value in vars(config).items():
+        sch.annotate(leaf, KNOB + name, int(value) if isinstance(value, bool) else value)
 
 
 def config_from(make: Callable[..., _Config], knobs: Mapping[str, int]) -> _Config:

@@ -47,10 +47,7 @@ def plain_span(given: Arguments) -> None:
         _copy_chosen(given)
         return
     cond, then, else_ = (reader(given, name) for name in ("cond", "then", "else_"))
-
-    def select(here: Arguments, k: Expr, lanes: int) -> list[Expr]:
-        return [choose(cond(here, k, lanes), then(here, k, lanes), else_(here, k, lanes), lanes)]
-
+    select = copy(choice(cond, then, else_))
     if not span.skipping:
         Walk(given, select).cover()
         return
@@ -112,6 +109,16 @@ def reader(given: Arguments, name: str) -> Read:
         return lambda here, k, lanes: getattr(here, name).load(k, lanes)
     element = let("element", getattr(given, name).load(0, 1))
     return lambda _here, _k, lanes: repeated(element, lanes)
+
+
+def choice(*reads: Callable[..., Expr]) -> Callable[..., Expr]:
+    """What gives the vectors that are selected, of what gives those of cond, then and else."""
+
+    def chosen(here: Arguments, k: Expr, lanes: int, *vector: int) -> Expr:
+        cond, then, else_ = (read(here, k, lanes, *vector) for read in reads)
+        return choose(cond, then, else_, lanes)
+
+    return chosen
 
 
 def copy(side: Read) -> Group:

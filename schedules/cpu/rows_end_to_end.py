@@ -29,7 +29,7 @@ from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.arguments import Arguments
-from te_select.schedules.cpu.plain_span import reader
+from te_select.schedules.cpu.plain_span import choice, reader
 from te_select.schedules.cpu.span import BATCH_BYTES, STREAM
 from te_select.schedules.cpu.vectors import Array, Expr, branch, choose, is_true, let, repeated
 from te_select.schedules.cpu.walk import STREAMED_BYTES, Walk, loop
@@ -172,13 +172,8 @@ class _Rows:
         return then.or_else(chosen, else_), let("step", T.Select(chosen, *steps))
 
     def _selected(self, here: Arguments) -> _OfRow:
-        cond, then, else_ = (reader(here, name) for name in ("cond", *_SIDES))
-
-        def value(at: Expr, lanes: int) -> Expr:
-            of = (here, at, lanes)
-            return choose(cond(*of), then(*of), else_(*of), lanes)
-
-        return value
+        value = choice(*(reader(here, name) for name in ("cond", *_SIDES)))
+        return lambda at, lanes: value(here, at, lanes)
 
     def _shared(self, here: Arguments, following: Arguments, done: Expr, left: Expr) -> Expr:
         """The vector of the ``left`` last elements of a row, and of the first ones of the next."""

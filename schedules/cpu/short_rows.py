@@ -24,8 +24,8 @@ from typing import TypeAlias
 from tvm import tirx
 
 from te_select.schedules.cpu.arguments import Arguments
-from te_select.schedules.cpu.plain_span import reader
-from te_select.schedules.cpu.vectors import Array, Expr, choose, let
+from te_select.schedules.cpu.plain_span import choice, reader
+from te_select.schedules.cpu.vectors import Array, Expr, let
 from te_select.schedules.cpu.walk import Walk, loop
 
 # Vector j of an operand: from arguments, a first row, a number of rows, and j.
@@ -35,14 +35,10 @@ Column: TypeAlias = Callable[[Arguments, Expr, int, int], Expr]
 def short_rows(given: Arguments) -> None:
     """Write the span's statements."""
     inner = given.span.inner
-    cond, then, else_ = (_column(given, name) for name in ("cond", "then", "else_"))
+    vector = choice(*(_column(given, name) for name in ("cond", "then", "else_")))
 
     def select(here: Arguments, row: Expr, rows: int) -> list[Expr]:
-        def vector(j: int) -> Expr:
-            of = (here, row, rows, j)
-            return choose(cond(*of), then(*of), else_(*of), rows)
-
-        return [vector(j) for j in range(inner)]
+        return [vector(here, row, rows, j) for j in range(inner)]
 
     def one_by_one(first: Expr, count: Expr) -> None:
         loop(first, first + count, 1, lambda row: walk.store(select, [(given.from_row(row), 0)], 1))

@@ -63,8 +63,7 @@ def _written(leaf: tirx.For, span: Span, flags: int) -> tirx.Stmt:
         name: tirx.address_of(replaced(load, axes, values))
         for name, load in loads_of(realize.block).items()
     }
-    n, elements = (extent.astype("int64") for extent in (limit, inner))
-    written = statements(span, addresses, n, elements, tirx.IntImm("int64", flags))
+    written = statements(span, addresses, limit, inner, tirx.IntImm("int64", flags))
     written = tvm_ffi.structural_map(written, (ir.Call, _without_pointer), order="post")
     return tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", _OF_POINTERS, written)
 

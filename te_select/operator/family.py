@@ -45,7 +45,7 @@ def parts() -> dict[str, dict[Workload, str]]:
     """The parts by name, with the places of their workloads in ``te_select_where_kernels``."""
     runs = {f"w{width}": _runs(width) for width in WIDTHS}
     rows = {
-        row_part(width, number): {workload: f"rows[{_index(width)}][{number}]"}
+        f"w{width}_rows{number:02}": {workload: f"rows[{_index(width)}][{number}]"}
         for width in ROW_WIDTHS
         for number, workload in _rows(width)
     }
@@ -78,13 +78,7 @@ def places(names: Iterable[str]) -> dict[Workload, str]:
 
 def parts_of_width(width: int) -> list[str]:
     """The names of all parts for elements of this many bytes."""
-    rows = (row_part(width, number) for number, _ in _rows(width)) if width in ROW_WIDTHS else ()
-    return [f"w{width}", *rows]
-
-
-def row_part(width: int, number: int) -> str:
-    """The name of the part with a kernel of rows."""
-    return f"w{width}_rows{number:02}"
+    return [name for name in parts() if name.partition("_")[0] == f"w{width}"]
 
 
 def part_of_width(width: int) -> str:
@@ -130,8 +124,7 @@ def by_name(counts: Sequence[int]) -> dict[str, int]:
 def names() -> list[str]:
     """The names of kernels by the C half's numbers; empty if a number has no kernel."""
     placed = places(parts())
-    named = kernels()
-    found = {placed[each]: name for name, each in named.items()}
+    found = {placed[each]: name for name, each in kernels().items()}
     return [found.get(place, "") for place in PLACES]
 
 

@@ -24,7 +24,7 @@ from te_select.schedules.cpu.statements import statements
 from te_select.schedules.leaf import leaves, refused, replaced, rows_left, with_leaf
 from te_select.schedules.seam import Condition
 
-TO_LOOPS = (
+_TO_LOOPS = (
     s_tir.transform.CanonicalizeLoop,
     s_tir.transform.LowerInitBlock,
     s_tir.transform.PlanAndUpdateBufferAllocationLocation,
@@ -80,12 +80,11 @@ def lower(
     how = [ir.Var(name, ir.PrimType("int64")) for name in ("flags", "task", "tasks")]
     flags, *part = how
     if pattern.elements == 0:
-        return _raw(func, tirx.Evaluate(0), symbol, dim_names, how)
+        return raw(func.params, tirx.Evaluate(0), symbol, dim_names, how)
     (leaf,) = leaves(func.body)
     steps_of(block_of(leaf), pattern)  # refuses a leaf that moves otherwise
     span = schedule.span_of(pattern, schedule.config_of(func), target)
-    mod = transform.Sequential([make() for make in TO_LOOPS])(IRModule({"main": func}))
-    flat = mod["main"]
+    flat = to_loops(func)
     # Not in a callback, because TVM turns an exception in a callback into a RuntimeError.
     (leaf,) = leaves(flat.body)
     written = _written(leaf, span, flags)
@@ -95,7 +94,13 @@ def lower(
         body = _shared(simple.body, *part)
     else:
         body = with_leaf(_shared(flat.body, *part), written)
-    return _raw(flat, body, symbol, dim_names, how, instead)
+    return raw(flat.params, body, symbol, dim_names, how, instead)
+
+
+def to_loops(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Make plain loops over flat buffers of a function's blocks."""
+    passes = transform.Sequential([make() for make in _TO_LOOPS])
+    return passes(IRModule({"main": func}))["main"]
 
 
 def lower_kernel(
@@ -155,7 +160,7 @@ def _written(loop: tirx.For, span: Span, flags: ir.Var) -> tirx.Stmt:
         operand: tirx.address_of(replaced(load, variables, starts))
         for operand, load in operands_of(body).items()
     }
-    return statements(span, addresses, limit.astype("int64"), inner.astype("int64"), flags)
+    return statements(span, addresses, limit, inner, flags)
 
 
 def _shared(stmt: tirx.Stmt, task: ir.Var, tasks: ir.Var) -> tirx.Stmt:
@@ -182,8 +187,8 @@ def _share(things: ir.Expr, part: ir.Expr, parts: ir.Var) -> ir.Expr:
     return tirx.truncdiv(things, parts) * part + rest
 
 
-def _raw(
-    func: tirx.PrimFunc,
+def raw(
+    params: Sequence[ir.Var],
     body: tirx.Stmt,
     symbol: str,
     dim_names: Sequence[str],
@@ -194,7 +199,7 @@ def _raw(
     pointers: list[ir.Var] = []
     declarations: list[tirx.Stmt] = []
     dims: dict[str, ir.Var] = {}
-    for param in func.params:
+    for param in params:
         t = param.ty
         pointer = ir.Var(f"{param.name}_data", ir.PointerType(t.dtype))
         pointers.append(pointer)

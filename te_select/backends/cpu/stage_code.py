@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tvm import IRModule, ir, tirx, transform
+from tvm import tirx
 from tvm.target import Target
 
 from te_select.backends.cpu import lowering
@@ -25,14 +25,7 @@ def lower(stage: Stage, symbol: str) -> tirx.PrimFunc:
     It is one serial loop, which LLVM vectorizes. A loop that is split and vectorized here had 2 to
     4 times the code, and was slower (Zen 5).
     """
-    func = definition(stage)
-    to_loops = transform.Sequential([make() for make in lowering.TO_LOOPS])
-    flat = to_loops(IRModule({"main": func}))["main"]
+    flat = lowering.to_loops(definition(stage))
     *buffers, flags = flat.params
-    pointers = [ir.Var(f"{each.name}_data", ir.PointerType(each.ty.dtype)) for each in buffers]
-    both = zip(buffers, pointers, strict=True)
-    declared = [tirx.DeclBuffer(buffer, data=pointer) for buffer, pointer in both]
-    n = buffers[-1].ty.shape[0]
-    attrs = {"global_symbol": symbol, "calling_conv": 2, "tirx.noalias": True}
-    body = tirx.SeqStmt([*declared, flat.body])
-    return tirx.PrimFunc([*pointers, n, flags], body, ir.PrimType("int32")).with_attr(attrs)
+    raw = lowering.raw(buffers, flat.body, symbol, ["n"], [flags])
+    return raw.with_attr("tirx.noalias", True)
