@@ -54,7 +54,8 @@ def finish(kernels, tmp_path, monkeypatch):
             return says if name == "auditwheel" else own(name, *words, **how)
 
         monkeypatch.setattr(module, "python", python)
-        monkeypatch.setattr(sys, "argv", ["", str(wheel)])
+        twice = [str(wheel), f"{folder}/../{folder.name}/{wheel.name}"]
+        monkeypatch.setattr(sys, "argv", ["", *twice])
         module.main()
         (path,) = folder.iterdir()
         return path

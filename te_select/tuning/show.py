@@ -17,6 +17,7 @@ from rich.table import Column
 
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import count_of
+from te_select.records import doubt
 
 if TYPE_CHECKING:
     from te_select.tuning.agenda import Job, Outcome
@@ -71,14 +72,14 @@ class Display(Bar):
         self.progress = progress
         self.update(
             self._bar,
-            description=f"{told(progress)}; {self._name}",
+            description=f"{describe(progress)}; {self._name}",
             completed=progress.done,
             total=progress.total,
             refresh=True,
         )
 
 
-def told(progress: Progress) -> str:
+def describe(progress: Progress) -> str:
     """A workload's progress in words."""
     parts = [f"default {duration(progress.default)}", f"best {duration(progress.best)}"]
     if progress.default and progress.best:
@@ -230,12 +231,7 @@ def _notes(outcome: Outcome) -> list[str]:
     if (record := outcome.record) is not None:
         if not outcome.fresh:
             notes.append("tuned before")
-        if record.unsure:
-            notes.append(f"unsure: {record.unsure}")
-        elif record.accepted:
-            notes.append(f"unsure, and accepted: {record.accepted}")
-        elif record.default_won:
-            notes.append("the default won")
+        notes.append(doubt.describe(record))
     if outcome.resumed:
         notes.append(f"{count_of(outcome.resumed, 'trial')} taken over from an earlier run")
     if outcome.forgotten:

@@ -68,6 +68,9 @@ class FakeMeasurer:
     def launch(self):
         pass
 
+    def start(self):
+        pass
+
     def close(self):
         self.closed = True
 
