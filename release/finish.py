@@ -27,7 +27,7 @@ TAG = re.compile(r'platform tag:\s*"(manylinux_[^"]*)"')
 
 def main() -> None:
     """Finish the wheels."""
-    for wheel in dict.fromkeys(Path(name).resolve() for name in sys.argv[1:]):
+    for wheel in map(Path, sys.argv[1:]):
         with tempfile.TemporaryDirectory() as folder:
             python("wheel", "unpack", "--dest", folder, str(wheel))
             (root,) = Path(folder).iterdir()

@@ -20,7 +20,7 @@ from te_select.cli.flags import Json, Profile, of_flag, parse_pairs
 from te_select.cli.models import ModelFlags
 from te_select.cli.paths import check_plot
 from te_select.cli.workloads import WorkloadsFlags
-from te_select.errors import SelectError, TuningError
+from te_select.errors import SelectError
 from te_select.operator.broadcast import printable
 from te_select.records.fields import OF_OUTCOMES
 from te_select.records.folders import FAMILY, SESSIONS, user_folder
@@ -149,7 +149,6 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     interrupted, end = False, None
     try:
         _tune_all(wanted, targets, logs, options, display, outcomes, other, choice)
-        _check_measured(outcomes, choice)
     except KeyboardInterrupt:
         interrupted = True
     except SelectError as error:
@@ -177,16 +176,6 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
         raise typer.Exit(console.FAILED)
 
 
-def _check_measured(outcomes: Sequence[Outcome], choice: ChoiceFlags) -> None:
-    """Raise TuningError if a limit of time, which is more than 0, has left nothing to know."""
-    known = (each.record or each.error or each.default_seconds for each in outcomes)
-    if choice.minutes and outcomes and not any(known):
-        raise TuningError(
-            f"nothing was measured in {choice.minutes:g} minutes; expected more --minutes, or idle "
-            "cores, as TVM's import and the first look take seconds"
-        )
-
-
 def _check_fixed(fixed: Mapping[str, Any], targets: Sequence[tuple[str, str]]) -> None:
     """Refuse knobs that a target lacks before anything is measured."""
     if not fixed:
@@ -207,8 +196,7 @@ def _begin(workloads: int, options: Options, place: PlaceFlags, choice: ChoiceFl
     if place.runner != module.LOCAL:
         return
     seconds = choice.seconds(options, workloads)
-    after = module.AFTER_LOOK if choice.minutes is None else module.AFTER
-    if line := module.outlook(workloads, seconds, after=after, accept=options.accept_unsure):
+    if line := module.outlook(workloads, seconds, accept=options.accept_unsure):
         print(line, flush=True)
     if place.profile and place.target == "native" and (line := module.measure_profile()):
         print(line)

@@ -98,15 +98,6 @@ def trust(record: Record) -> int:
     return 0 if record.unsure else 1 if record.accepted else 2
 
 
-def describe(record: Record) -> str:
-    """Say in one line why a record is no sure gain over the default; empty if it is one."""
-    if record.unsure:
-        return f"unsure: {record.unsure}"
-    if record.accepted:
-        return f"unsure, and accepted: {record.accepted}"
-    return "" if record.gain > 1 else "the default won"
-
-
 def may_replace(new: Record, old: Record) -> bool:
     """Whether a session's outcome may replace a record: the two were compared, in turns."""
     return trust(new) >= trust(old)

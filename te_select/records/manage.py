@@ -81,15 +81,13 @@ def merge(
     """
     merged = Merged([], [], [], [], [])
     for name, entries, complaints in contents(source, target, only):
+        asked = [(entry, _no_better(entry) if better else "") for entry in entries]
+        merged.left_out.extend(f"{name}/{entry.key}: {why}" for entry, why in asked if why)
+        wanted = [entry for entry, why in asked if not why]
+        judged = [(entry, doubt.misfit(entry)) for entry in wanted]
         merged.refused.extend(complaints)
-        usable = []
-        for entry in entries:
-            if better and (why := doubt.describe(entry)):
-                merged.left_out.append(f"{name}/{entry.key}: {why}")
-            elif problem := doubt.misfit(entry):
-                merged.refused.append(f"{name}/{entry.key}: {problem}")
-            else:
-                usable.append(entry)
+        merged.refused.extend(f"{name}/{entry.key}: {why}" for entry, why in judged if why)
+        usable = [entry for entry, why in judged if why is None]
         put = writer.put(destination / name, usable, doubt.is_better) if usable else []
         for entry in usable:
             (merged.taken if entry in put else merged.kept).append(f"{name}/{entry.key}")
@@ -101,6 +99,15 @@ def merge(
             f"TARGET/{folders.SESSIONS} with records that match"
         )
     return merged
+
+
+def _no_better(entry: Record) -> str:
+    """Why a record is not surely better than the default config; empty if it is."""
+    if entry.unsure:
+        return f"unsure: {entry.unsure}"
+    if entry.accepted:
+        return f"unsure, and accepted: {entry.accepted}"
+    return "" if entry.gain > 1 else "the default won"
 
 
 def prune(logs: Path, target: str = "*") -> list[str]:

@@ -163,10 +163,10 @@ class Agenda:
     ) -> None:
         self._jobs = jobs
         self._every = every
+        self._begun = time.monotonic()
         self._seconds = seconds
         self._again = seconds < math.inf if again is None else again
-        self._begun = time.monotonic() if self._again else math.inf
-        self._looks: list[float] = []  # seconds of each within the time
+        self._looks: list[float] = []  # seconds of each
 
     def run(self, begin: Callable[[Job], None], observe: Observer) -> Iterator[Outcome]:
         """Do the jobs.
@@ -198,8 +198,7 @@ class Agenda:
         queue = [(job, replace(job.outcome(), passed_over=OUT_OF_TIME), 0.0) for job in waiting]
         while queue:
             job, outcome, needed = queue.pop(0)
-            look = 0.0 if job.seconds else self._look_time()
-            if (left := self._left()) >= max(needed, look):
+            if (left := self._left()) >= max(needed, self._look_time()):
                 begin(job)
                 outcome = self._tune(job, observe, max(left / (len(queue) + 1), needed))
                 if outcome.record and outcome.record.unsure and self._again:
@@ -213,8 +212,8 @@ class Agenda:
         return self._begun + share * self._seconds - time.monotonic()
 
     def _look_time(self) -> float:
-        """Seconds of a look, by those that were taken."""
-        return statistics.fmean(self._looks or [0.0])
+        """Seconds of a look, by those that were taken; the processes begin in the first."""
+        return statistics.fmean(self._looks[1:] or [0.0])
 
     def _look(self, job: Job, begin: Callable[[Job], None], observe: Observer) -> Job | Outcome:
         """Measure what there is to gain; the outcome if that is all."""
@@ -222,15 +221,14 @@ class Agenda:
         if not session.options.force and (record := session.find(job.task)):
             knobs = session.kept_knobs(job.task)
             return replace(job.outcome(), record=record, fresh=False, knobs=knobs)
-        if self._left(LOOKING) < self._look_time():
+        is_first = not self._looks and not self._again
+        if not is_first and self._left(LOOKING) < self._look_time():
             return job
         begin(job)
-        session.measurer.start()  # else the first look would tell how long they import TVM
         now = time.monotonic()
         job = job.looked_at(observe)
-        if self._begun < math.inf:
-            self._looks.append(time.monotonic() - now)
-        else:
+        self._looks.append(time.monotonic() - now)
+        if is_first:
             self._begun = time.monotonic()
         begun = session.last_run is not None and session.last_run.has_begun
         has_time = self._left(LOOKING) >= self._look_time()
@@ -257,7 +255,7 @@ class Agenda:
             return replace(job.outcome(), error=str(error))
         if run is None:  # another session has tuned it meanwhile
             return replace(job.outcome(), record=record, fresh=False)
-        return replace(job.outcome(), record=record, **run.summary())
+        return replace(job.outcome(), record=record, **run.told())
 
 
 def take_over(

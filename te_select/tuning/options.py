@@ -49,9 +49,7 @@ class Effort:
 
 
 GAIN = 1.01  # speed-up over the best; what promises less is not worth a trial
-# Which nothing can cut short. A limit of the user's counts the first look, the effort's does not.
-AFTER = "after TVM's import"
-AFTER_LOOK = f"{AFTER} and the first look"
+AFTER = "after TVM's import and the first look"  # which nothing can cut short
 # Finals of 25 rounds let a kernel beat itself in 1 of 144 pairs.
 QUICK = "quick"
 EFFORTS = {
@@ -138,15 +136,13 @@ _RANGES: dict[str, tuple[tuple[type, ...], float, float, str]] = {
 }
 
 
-def outlook(
-    workloads: int, seconds: float, *, after: str = AFTER_LOOK, accept: bool = False
-) -> str:
+def outlook(workloads: int, seconds: float, *, accept: bool = False) -> str:
     """Say how busy this machine is, what that does to outcomes, and how long a session may take."""
     from te_select.records import doubt  # noqa: PLC0415 - kept off --help
     from te_select.timing import cores  # noqa: PLC0415 - as above
 
     most = f"{seconds / 60:.0f} minutes" if seconds > 120 else f"{seconds:.0f} seconds"  # noqa: PLR2004
-    of_all = f"{count_of(workloads, 'workload')} in at most {most} {after}" if workloads else ""
+    of_all = f"{count_of(workloads, 'workload')} in at most {most} {AFTER}" if workloads else ""
     busy = doubt.outlook(cores.busy_cores(), accept=accept)
     return "; ".join(filter(None, [of_all, busy]))
 

@@ -17,7 +17,6 @@ from rich.table import Column
 
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import count_of
-from te_select.records import doubt
 
 if TYPE_CHECKING:
     from te_select.tuning.agenda import Job, Outcome
@@ -72,14 +71,14 @@ class Display(Bar):
         self.progress = progress
         self.update(
             self._bar,
-            description=f"{describe(progress)}; {self._name}",
+            description=f"{told(progress)}; {self._name}",
             completed=progress.done,
             total=progress.total,
             refresh=True,
         )
 
 
-def describe(progress: Progress) -> str:
+def told(progress: Progress) -> str:
     """A workload's progress in words."""
     parts = [f"default {duration(progress.default)}", f"best {duration(progress.best)}"]
     if progress.default and progress.best:
@@ -231,7 +230,12 @@ def _notes(outcome: Outcome) -> list[str]:
     if (record := outcome.record) is not None:
         if not outcome.fresh:
             notes.append("tuned before")
-        notes.append(doubt.describe(record))
+        if record.unsure:
+            notes.append(f"unsure: {record.unsure}")
+        elif record.accepted:
+            notes.append(f"unsure, and accepted: {record.accepted}")
+        elif record.default_won:
+            notes.append("the default won")
     if outcome.resumed:
         notes.append(f"{count_of(outcome.resumed, 'trial')} taken over from an earlier run")
     if outcome.forgotten:

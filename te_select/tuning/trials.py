@@ -122,7 +122,7 @@ class Run:
         self.has_met = False  # the default has met other configs, and the finals came to their end
         self.has_begun = len(self._known) > 1  # more than the default was measured before
 
-    def summary(self) -> dict[str, Any]:
+    def told(self) -> dict[str, Any]:
         """What `Outcome` says of it."""
         progress = self._progress
         return {
@@ -285,10 +285,8 @@ class Run:
         self._rounds = rounds
         self._taken = (time.monotonic() - begun) / len(configs)
         times = zip(configs, zip(*measured, strict=True), strict=True)
-        means = {
-            config: _geometric_mean([part.seconds for part in parts]) for config, parts in times
-        }
-        found = {config: timing for config, timing in means.items() if timing is not None}
+        joined = {config: _joined([part.seconds for part in parts]) for config, parts in times}
+        found = {config: timing for config, timing in joined.items() if timing is not None}
         if default not in found:
             name = self.task.workload.name
             raise UntunableError(f"{name}: the default config failed in the finals")
@@ -298,7 +296,7 @@ class Run:
         """Put a config's measurements, one for each size, into the journal."""
         failure = next((part.failure for part in parts if part.seconds is None), None)
         medians = [(Timing(part.seconds).median,) if part.seconds else None for part in parts]
-        timing = _geometric_mean(medians)
+        timing = _joined(medians)
         seconds = None if timing is None else timing.median
         trial = Trial(dict(parts[0].candidate.config), seconds, failure)
         self.journal.append(trial)
@@ -326,7 +324,7 @@ def wins(timing: Timing, default: Timing) -> bool:
     return min(usual, best) > GAIN
 
 
-def _geometric_mean(sizes: Sequence[tuple[float, ...] | None]) -> Timing | None:
+def _joined(sizes: Sequence[tuple[float, ...] | None]) -> Timing | None:
     """The geometric mean of the times at each size, round by round; None if one has failed."""
     known = [seconds for seconds in sizes if seconds is not None]
     if len(known) < len(sizes):

@@ -68,9 +68,6 @@ class FakeMeasurer:
     def launch(self):
         pass
 
-    def start(self):
-        pass
-
     def close(self):
         self.closed = True
 

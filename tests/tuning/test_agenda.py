@@ -164,23 +164,6 @@ def test_time_is_shared_by_those_that_are_left(run):
     assert run.clock.now <= 33
 
 
-@pytest.mark.parametrize(("start", "probe", "looks"), [(0.0, 19.0, 1), (10.0, 9.0, 2)])
-def test_second_look_begins_if_the_first_leaves_time(run, monkeypatch, start, probe, looks):
-    """A third of 99 s goes into looks of a second and a probe; the processes start before."""
-
-    def roof(_kind, moved):
-        run.clock.now += probe
-        return moved / 1e-4
-
-    def begin(_measurer):
-        run.clock.now += start if len(run.begun) == 1 else 0.0
-
-    monkeypatch.setattr(FakeMeasurer, "start", begin)
-    run(FAST, SLOW, seconds=99.0, trials=1, roof=roof)
-    assert [job.name for job in run.begun[:looks]] == ["300", "900"][:looks]
-    assert len(run.begun) == 2 + looks
-
-
 def test_no_look_begins_that_would_end_after_a_third(run):
     outcomes = run(FAST, MIDDLE, SLOW, seconds=7.5)
     assert [job.name for job in run.begun[:3]] == ["300", "600", "600"]

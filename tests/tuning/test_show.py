@@ -60,10 +60,10 @@ def test_report_says_what_was_gained_and_why_not_in_80_columns():
 
 def test_progress_has_the_best_and_the_failures():
     progress = Progress(W, 64, [4e-3, None, 2e-3, None], "it hung: 30 s", resumed=1)
-    assert show.describe(progress) == (
+    assert show.told(progress) == (
         "default 4 ms; best 2 ms (2.00x); 1 trial taken over; 2 failed, the first: it hung: 30 s"
     )
-    assert show.describe(Progress(W, phase="finalists")).endswith("; finals")
+    assert show.told(Progress(W, phase="finalists")).endswith("; finals")
 
 
 def test_interruption_says_when_trials_are_taken_over():

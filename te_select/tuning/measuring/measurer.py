@@ -61,11 +61,6 @@ class Measurer(contextlib.AbstractContextManager["Measurer"]):
         for worker in self._processes:
             worker.launch()
 
-    def start(self) -> None:
-        """Wait until the workers of this machine have imported what they need."""
-        for worker in self._workers:
-            worker.start()
-
     def measure(self, candidates: Iterable[Candidate]) -> Iterator[Measurement]:
         """Measure candidates.
 
@@ -207,11 +202,6 @@ class LocalMeasurer(Measurer):
         self._worker = RunWorker(RUN_WORKER, self.folder)
         self._processes.insert(0, self._worker)
         self._libraries = 0
-
-    def start(self) -> None:
-        """Wait for the worker that times, too."""
-        super().start()
-        self._worker.start()
 
     def watch(self) -> Watch:
         """Watch this machine, also while candidates are built."""
