@@ -130,6 +130,6 @@ def _config_from_manifest(
     config: Mapping[str, Any], pattern: AccessPattern, rules: Any, target: ResolvedTarget
 ) -> Any:
     try:
-        return rules.config_from(config).checked(pattern, target.tvm)
+        return rules.Config(**config).checked(pattern, target.tvm)
     except caught(TypeError, ValueError) as error:
         raise ArtifactError(f"config {shown(dict(config))} is damaged: {error}") from error

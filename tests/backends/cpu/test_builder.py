@@ -21,8 +21,8 @@ V3 = resolve("x86-64-v3")
 @on_x86_64
 def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
     workloads = [flat_and_scalar(n, "int8") for n in (5, 1 << 22)] + [flat("n")]
-    entries = []
-    monkeypatch.setattr(link, "stub_source", lambda given, *_: entries.extend(given))
+    entries = {}
+    monkeypatch.setattr(link, "stub_source", lambda given, *_: entries.update(given))
     monkeypatch.setattr(builder, "link_stub", lambda *_: None)
     configs = []
     for k, workload in enumerate(workloads):
@@ -34,8 +34,8 @@ def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
         for workload, config in zip(workloads, configs, strict=True)
     ]
     build_scheduled(chosen, tmp_path / "x.so", V3)
-    assert [entry.workload for entry in entries] == workloads
-    versions = [version for entry in entries for version in entry.versions]
+    assert list(entries) == workloads
+    versions = [version for of_one in entries.values() for version in of_one]
     assert [dataclasses.astuple(version.decisions) for version in versions] == [
         (0, 0, 0, 0, True),
         (1000, 7, -1, 1, True),

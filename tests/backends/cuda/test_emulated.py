@@ -182,7 +182,7 @@ def test_indices_have_64_bits_from_2_to_the_31_elements_on(extent, tmp_path):
 
 
 def test_named_size_of_more_tiles_than_a_grid_is_done_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(lowering, "LARGEST_GRID", 3)
+    monkeypatch.setattr(lowering.schedule, "LARGEST_GRID", 3)
     workload = flat("n")
     emulated, _ = emulate([workload], tmp_path, vectors=1, threads=128)
     tile = 128 * 4
