@@ -1,6 +1,7 @@
-"""What a schedule writes on its leaf: the span that takes its place, and the knobs.
+"""The leaf of a schedule: what is written on it, and what lowerings and dlight read of it.
 
-The knobs stand in the trace of a tuning record, so that reading a log makes no object of TVM.
+A schedule writes the span that takes its place, and the knobs. These stand in the trace of a tuning
+record, so that reading a log makes no object of TVM.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -29,7 +29,7 @@ class Legalized:
     """
 
     block: s_tir.SBlock
-    params: tuple[int, int, int]
+    params: tuple[int, ...]
     workload: Workload
 
 
@@ -67,21 +67,20 @@ def legalized(func: tirx.PrimFunc) -> Legalized | None:
     )
     if not is_whole:
         return None
-    sources = tuple(_param(func, load.source) for load in inputs)
+    found = (_param(func, load.source) for load in inputs)
+    sources = tuple(k for k in found if k is not None)
     of_cond, *elements = (str(each.dtype) for each in types)
-    if None in sources or of_cond != "bool" or len(set(elements)) > 1:
-        return None
-    if any(each.strides for each in types):
+    if len(sources) < len(inputs) or of_cond != "bool" or len(set(elements)) > 1:
         return None
     cond, then, else_, whole = _dims_of(each.shape for each in types)
+    pairs = zip(inputs, (cond, then, else_), strict=True)
+    is_aligned = all(_is_aligned(load, dims, axes, whole) for load, dims in pairs)
+    if not is_aligned or any(each.strides for each in types):
+        return None
     workload = Workload(cond, then, else_, elements[0], "multidirectional")
-    # If out has another shape, it is larger than what the operands broadcast to.
-    is_where = workload.out_shape == whole and all(
-        _is_aligned(load, dims, axes, whole)
-        for load, dims in zip(inputs, workload.shapes, strict=True)
-    )
-    # No None is left among the sources.
-    return Legalized(block, sources, workload) if is_where else None  # type: ignore[arg-type]
+    if workload.out_shape != whole:  # out is larger than what the operands broadcast to
+        return None
+    return Legalized(block, sources, workload)
 
 
 def loads_of(block: s_tir.SBlock) -> dict[str, ir.TensorLoad]:

@@ -319,9 +319,9 @@ static int fill_module(PyObject* made) {
   PyObject* numpy = PyImport_ImportModule("numpy");
   if (!numpy) return -1;
   int failed = te_select_remember_numpys_rules(numpy);
-  if (!failed) numpy_where = PyObject_GetAttrString(numpy, "where");
+  if (!failed) Py_XSETREF(numpy_where, PyObject_GetAttrString(numpy, "where"));
   Py_DECREF(numpy);
-  if (!numpy_where || te_select_name_verdicts(made)) return -1;
+  if (failed || !numpy_where || te_select_name_verdicts(made)) return -1;
   return PyModule_AddIntConstant(made, "LARGE", TE_SELECT_LARGE);
 }
 

@@ -13,10 +13,8 @@ static inline void* te_select_address(PyObject* value) {
   return found;
 }
 
-/* Makes a function of Python that has `context`, which is dropped with it. */
-static inline PyObject* te_select_bind(PyMethodDef* function, void* context, const char* name,
-                                       PyCapsule_Destructor drop) {
-  PyObject* capsule = PyCapsule_New(context, name, drop);
+/* Makes a function of Python that has a capsule, which it takes; NULL if that is. */
+static inline PyObject* te_select_bind(PyMethodDef* function, PyObject* capsule) {
   PyObject* made = capsule ? PyCFunction_New(function, capsule) : NULL;
   Py_XDECREF(capsule);
   return made;

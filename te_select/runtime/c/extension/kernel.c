@@ -101,7 +101,8 @@ static PyMethodDef definition = {"entry", TE_SELECT_FAST(call_kernel),
 
 PyObject* te_select_make_entry(PyObject* Py_UNUSED(module), PyObject* address) {
   void* function = te_select_address(address);
-  return function ? te_select_bind(&definition, function, capsule_name, NULL) : NULL;
+  if (!function) return NULL;
+  return te_select_bind(&definition, PyCapsule_New(function, capsule_name, NULL));
 }
 
 PyObject* te_select_take_tensors(PyObject* Py_UNUSED(module), PyObject* type) {

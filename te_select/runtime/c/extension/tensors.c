@@ -87,5 +87,10 @@ PyObject* te_select_make_tensor_entry(PyObject* Py_UNUSED(module), PyObject* con
   tensor_entry* entry = PyMem_Malloc(sizeof(*entry));
   if (!entry) return PyErr_NoMemory();
   *entry = (tensor_entry){(TVMFFISafeCallType)function, api, (PyTypeObject*)Py_NewRef(args[1])};
-  return te_select_bind(&definition, entry, capsule_name, drop);
+  PyObject* capsule = PyCapsule_New(entry, capsule_name, drop);
+  if (!capsule) {
+    Py_DECREF(entry->type);
+    PyMem_Free(entry);
+  }
+  return te_select_bind(&definition, capsule);
 }
