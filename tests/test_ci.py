@@ -3,13 +3,13 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.support import ROOT
 from tests.support.programs import ended, loaded
 
-CI = Path(__file__).parents[1] / ".ci"
+CI = ROOT / ".ci"
 WEIGHT = CI / "weight.py"
 
 

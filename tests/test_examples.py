@@ -4,16 +4,14 @@ import importlib.util
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
 import te_select
-from tests.support import c_half
+from tests.support import ROOT, c_half
 from tests.support.ort_models import library as where_in_c
 from tests.support.programs import output as run
 
-ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 TE_SELECT = (sys.executable, "-c", "from te_select.cli import main; main()")
 MASK = ("--cond", "1,1,1024,1024", "--then", "1,12,1024,1024", "--else", "")

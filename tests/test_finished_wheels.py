@@ -4,12 +4,12 @@ import json
 import platform
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 from wheel.wheelfile import WheelFile
 
 import te_select
+from tests.support import ROOT
 from tests.support.programs import loaded
 from tests.support.workloads import flat
 
@@ -36,7 +36,7 @@ def kernels(tmp_path_factory):
 @pytest.fixture
 def finish(kernels, tmp_path, monkeypatch):
     """Finish a wheel, of which auditwheel says something; returns what it is then."""
-    module = loaded(Path(__file__).parents[1] / "release/finish.py")
+    module = loaded(ROOT / "release/finish.py")
     own = module.python
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 

@@ -2,13 +2,12 @@
 
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.support import ROOT
 from tests.support.programs import ended
 
-ROOT = Path(__file__).resolve().parent.parent
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 

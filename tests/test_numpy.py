@@ -3,16 +3,15 @@
 import inspect
 import pickle
 import sys
-from pathlib import Path
 
 import numpy
 import pytest
 
 import te_select
 import te_select.numpy as np
+from tests.support import ROOT
 from tests.support.programs import ended, python
 
-ROOT = Path(__file__).parents[1]
 OURS = ["copyto", "putmask", "select", "where"]
 EXTENDED = {"select", "where"}
 UNITS = """

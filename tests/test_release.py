@@ -16,10 +16,10 @@ from filelock import FileLock
 from packaging.requirements import Requirement
 
 import te_select
+from tests.support import ROOT
 from tests.support.programs import ended, output
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("make") is None, reason="no make")]
-ROOT = Path(__file__).resolve().parent.parent
 LEVEL = "x86-64-v2"
 NEEDED = ("apache-tvm-ffi", "numpy")
 EXAMPLE = te_select.Workload((4, 1), (4, 8), (), "float32")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from te_select.base.levels import TRIPLES, machine_of
+from tests.support import ROOT
 from tests.support.programs import loaded, output
 
-ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "release/runtime_wheel.py"
 HERE = platform.machine()
 OTHER = "aarch64" if HERE == "x86_64" else "x86_64"

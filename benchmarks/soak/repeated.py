@@ -14,7 +14,7 @@ from soak.rounds import ROOT
 
 _TESTS = (
     "tests/runtime/artifact/test_stored.py",
-    "tests/test_forks.py",
+    "tests/base/test_forks.py",
     "tests/runtime/c/cpu/test_pool.py",
     "tests/runtime/c/where/test_where_threads.py",
     "tests/runtime/c/cpu/test_beside_torch.py",

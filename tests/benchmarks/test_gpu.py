@@ -2,13 +2,11 @@
 
 import json
 import sys
-from pathlib import Path
 
-from tests.support import cli
+from tests.support import ROOT, cli
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
-import gpu  # noqa: E402 - a script, which no package holds
+import gpu
 
 
 def test_failed_part_fails_the_run_and_the_rest_goes_on(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.support.documents import ROOT
+from tests.support import ROOT
 from tests.support.programs import python
 
 PAGE = (ROOT / "docs" / "files-and-programs.md").read_text()

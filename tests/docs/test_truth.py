@@ -11,7 +11,8 @@ from te_select import errors
 from te_select.cli.verbs import app
 from te_select.errors import BroadcastError
 from te_select.operator.broadcast import RULES, broadcast, format_shape
-from tests.support.documents import PAGES, ROOT, blocks
+from tests.support import ROOT
+from tests.support.documents import PAGES, blocks
 
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 FIGURE = re.compile(r"(?<![\w.^])(?<!\D-)(?:\d+\.\d+|\d{3,})(?=x\b|(?!\w|\.\d))")

@@ -3,17 +3,15 @@
 import re
 import sys
 from importlib.metadata import requires
-from pathlib import Path
 
 import pytest
 
 import te_select
 from te_select import ModelError, ToolchainError
 from te_select.frontends import formats
+from tests.support import ROOT
 from tests.support.cli import refused, run, run_json
 from tests.support.toy_reader import TOY
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

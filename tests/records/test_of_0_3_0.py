@@ -6,7 +6,7 @@ from te_select.errors import ArtifactError
 from te_select.records import log
 from te_select.records.folders import SHIPPED
 from te_select.runtime.artifact import manifest
-from tests.support.documents import ROOT
+from tests.support import ROOT
 
 FILES = ROOT / "tests/support/of_0_3_0"
 LOGS = [FILES, *(path.parent for path in SHIPPED.glob("*/sessions.json"))]

@@ -19,7 +19,7 @@ from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda.span import Span as CudaSpan
 from te_select.schedules.knobs import knob
 from te_select.tuning.space import Space
-from tests.support.edited_copy import ROOT
+from tests.support import ROOT
 from tests.support.workloads import flat
 
 KINDS = pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.support import ROOT
 from tests.support.programs import python
-from tests.support.where_calls import ROOT
 
 CALLS = """
     import sys, threading

@@ -8,8 +8,8 @@ import pytest
 import te_select
 from te_select.operator.stages import NUMBERS
 from tests.selecting.table import EACH, SEEDS, check_out
+from tests.support import ROOT
 from tests.support import where_calls as calls
-from tests.support.documents import ROOT
 from tests.support.programs import python
 from tests.support.where_calls import difference, outcome
 

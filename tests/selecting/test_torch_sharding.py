@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support import ROOT
 from tests.support.programs import python
-from tests.support.where_calls import ROOT
 
 torch = pytest.importorskip("torch")
 if not torch.distributed.is_available():

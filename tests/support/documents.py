@@ -23,11 +23,11 @@ A comment in front of a block says if and how it is run; readers do not see it:
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support import ROOT
+
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))

@@ -1,11 +1,8 @@
 """A copy of te_select in which files are edited, as a walk of CONTRIBUTING.md says."""
 
 import shutil
-from pathlib import Path
 
-from tests.support import programs
-
-ROOT = Path(__file__).parents[2]
+from tests.support import ROOT, programs
 
 
 def run_with(edits, folder, code):

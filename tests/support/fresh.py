@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.documents import ROOT
+from tests.support import ROOT
 
 SECONDS = 1800
 _OURS = ("VIRTUAL_ENV", "PYTHONPATH", "XDG_", "TE_SELECT_", "PYTEST_")

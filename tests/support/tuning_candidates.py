@@ -9,6 +9,7 @@ from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from te_select.tuning.task import Candidate
+from tests.support import ROOT
 
 BAD_BUILDER = "tests.support.tuning_bad_builder"
 INSIDE = "TE_SELECT_TEST_INSIDE"  # the file that appears once a candidate hangs
@@ -42,4 +43,4 @@ def is_running(pid):
 
 
 def environment():
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -3,14 +3,13 @@
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from te_select.selecting.kernels import library
+from tests.support import ROOT
 
-ROOT = Path(__file__).parents[2]
 Outcome = tuple[Any, list[tuple[str, str]]]
 
 NUMERIC = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")

@@ -5,7 +5,6 @@ import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,14 +21,13 @@ from te_select.runtime.call import loading
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.kernel import CpuKernel
 from te_select.schedules.cpu import isa
-from tests.support import cli
+from tests.support import ROOT, cli
 from tests.support.machines import on_x86_64
 from tests.support.programs import ended
 from tests.support.runtime_standin import build, linked, manifest
 from tests.support.workloads import flat
 
 pytestmark = on_x86_64
-ROOT = Path(__file__).parents[3]
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 NAME = ",".join(LEVELS)
 HERE = [name for name in LEVELS if not features.missing(resolve(name).cpu_features)]

@@ -2,14 +2,11 @@
 
 import os
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from soak import command
 from soak.rounds import Worker
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 class FakeWorker:

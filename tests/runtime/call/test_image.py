@@ -2,7 +2,6 @@
 
 import os
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from te_select.base import scratch
 from te_select.errors import ArtifactError
 from te_select.runtime.artifact import stored
 from te_select.runtime.call import image, loading
+from tests.support import ROOT
 from tests.support.programs import open_files, python
 from tests.support.runtime_standin import library_of
 from tests.support.workloads import flat
@@ -44,7 +44,7 @@ args = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
 
 def alone(code, *args, **environment):
-    paths = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
+    paths = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
     return python(START + textwrap.dedent(code), *args, env=paths, **environment).splitlines()
 
 
@@ -225,6 +225,6 @@ def test_untested_release_of_tvm_ffi_warns(versions, warned, recwarn):
 
 
 def test_release_of_the_runtime_asks_for_what_is_tested():
-    text = Path(__file__).parents[3].joinpath("release", "split.py").read_text("utf-8")
+    text = (ROOT / "release/split.py").read_text("utf-8")
     assert f'"apache-tvm-ffi{image.TESTED}"' in text
     image.warn_of_untested(tvm_ffi.__version__)

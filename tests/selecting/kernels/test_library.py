@@ -11,7 +11,6 @@ import subprocess
 import textwrap
 import threading
 import types
-from pathlib import Path
 
 import pytest
 
@@ -22,6 +21,7 @@ from te_select.operator.family import STAGES, held
 from te_select.operator.stages import stages
 from te_select.runtime.artifact import stored
 from te_select.selecting.kernels import building, library
+from tests.support import ROOT
 from tests.support.libraries import edit_fields
 from tests.support.programs import loaded, python
 from tests.support.where_calls import path_of_python
@@ -237,7 +237,7 @@ def test_use_refuses_other_libraries(tmp_path):
 
 def put(folder, kernels):
     """A library and its seal, as release/runtime_wheel.py puts them into a wheel."""
-    loaded(Path(__file__).parents[3] / "release/runtime_wheel.py").bring(kernels, folder)
+    loaded(ROOT / "release/runtime_wheel.py").bring(kernels, folder)
     return folder / library.PREBUILT.name
 
 

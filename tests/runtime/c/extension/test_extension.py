@@ -4,8 +4,7 @@ import textwrap
 
 import pytest
 
-from tests.support import c_half
-from tests.support.documents import ROOT
+from tests.support import ROOT, c_half
 from tests.support.programs import python
 
 HEAD = """

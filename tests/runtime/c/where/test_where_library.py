@@ -8,8 +8,7 @@ import pytest
 import tvm_ffi
 
 from te_select.backends.cpu import link
-from tests.support import c_half, where_recorder
-from tests.support.documents import ROOT
+from tests.support import ROOT, c_half, where_recorder
 from tests.support.programs import python
 
 

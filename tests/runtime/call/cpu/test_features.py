@@ -3,18 +3,16 @@
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 
 from te_select import Workload
 from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu import isa
+from tests.support import ROOT
 from tests.support.machines import on_x86_64
 from tests.support.programs import ended
 from tests.support.runtime_standin import build
-
-ROOT = Path(__file__).parents[4]
 
 
 @on_x86_64

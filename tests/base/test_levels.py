@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from te_select.base import levels
-from tests.support.edited_copy import ROOT, run_with
+from tests.support import ROOT
+from tests.support.edited_copy import run_with
 from tests.support.machines import on_x86_64
 
 pytestmark = on_x86_64

@@ -10,10 +10,10 @@ from unittest.mock import Mock
 import pytest
 
 from te_select.base import variables
+from tests.support import ROOT
 from tests.support.cli import run, run_json
 from tests.support.programs import ended
 
-ROOT = Path(__file__).resolve().parent.parent
 NAMES = re.compile(r"\bTE_SELECT_[A-Z_]*[A-Z]\b")
 NO_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
 """Strings and comments of C."""

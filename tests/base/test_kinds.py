@@ -3,7 +3,6 @@
 import ast
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +14,11 @@ from te_select.base import kinds
 from te_select.cli.env import environment
 from te_select.tuning.space import Space
 from te_select.verify.verify import verify_kernel, with_numpy
+from tests.support import ROOT
 from tests.support.cli import run
 from tests.support.programs import python
 from tests.support.toy_kind import TOY
 
-ROOT = Path(__file__).parents[1]
 PATTERNS = [
     Workload((4, 1), (4, 5), (5,)),
     Workload((), (), (), "complex128"),

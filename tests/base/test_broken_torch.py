@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from tests.support import ROOT
 from tests.support.programs import ended
-from tests.support.where_calls import ROOT
 
 BROKEN = {
     "library": 'raise OSError("libcublas.so.12: cannot open shared object file")',

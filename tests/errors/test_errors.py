@@ -4,7 +4,7 @@ import re
 import sys
 
 from te_select.base import imports
-from tests.support.documents import ROOT
+from tests.support import ROOT
 from tests.support.programs import ended
 
 
