@@ -182,7 +182,6 @@ PLAIN = Door(
     OF_TENSORS,
 )
 """The plain C function of a kernel."""
-_NO_NUMBER = "is no tensor, and no number that out's type holds"
 _OVERLAP = (ValueError, "out overlaps an input")
 WHERE_PACKED = Door(
     lambda library, _, given: by_packed_function(function(library, family.FUNCTION), given),
@@ -194,14 +193,12 @@ WHERE_PACKED = Door(
         "overlap": _OVERLAP,
         "itself": _OVERLAP,
         "device": (ValueError, "is not in memory of the CPU"),
-        "no tensor": (TypeError, "is no tensor, and no number|is not a tensor"),
-        **dict.fromkeys(("half", "large number", "other number"), (TypeError, _NO_NUMBER)),
+        **dict.fromkeys((NUMBERS - {"wild number"}) | {"no tensor"}, (TypeError, "is not a tensor")),
         "no memory": (ValueError, "has no memory"),
         "negative": (ValueError, "has a negative dim"),
         "too many": (ValueError, "has more elements than any memory"),
     },
-    frozenset({"past the end", "read-only", "frozen", "element's width"})
-    | {"wide number", "wild number"},
+    frozenset({"past the end", "read-only", "frozen", "element's width", "wild number"}),
     any_shapes=True,
 )
 """The exported function of the family, for operands of any shapes, called by tvm-ffi."""

@@ -60,19 +60,6 @@ static void parse_list(const char* text, te_select_cpus* cpus) {
   }
 }
 
-/* Reads CPUs from a map such as "00000001,0000000f", in which the last digit has the first four. */
-static void parse_map(const char* text, te_select_cpus* cpus) {
-  size_t cpu = 0;
-  CPU_ZERO_S(sizeof(*cpus), cpus->set);
-  for (size_t at = strspn(text, "0123456789abcdef,"); at > 0; --at) {
-    if (text[at - 1] == ',') continue;
-    const char digit[] = {text[at - 1], 0};
-    for (long bits = strtol(digit, NULL, 16), bit = 0; bit < 4; ++bit, ++cpu) {
-      if (bits >> bit & 1) CPU_SET_S(cpu, sizeof(*cpus), cpus->set);
-    }
-  }
-}
-
 static unsigned long long read_midr(int cpu) {
   char folder[PATH_BYTES], line[LINE_BYTES];
   snprintf(folder, sizeof(folder), "%s/cpu%d/regs/identification", TE_SELECT_CPUS, cpu);
@@ -94,11 +81,8 @@ static void read_core(int cpu, core* c) {
     if (level == 2) c->l2 = parse_size(line);
     if (level != 3) continue;
     c->l3 = parse_size(line);
-    /* Old Linux has a map only. */
     if (te_select_read_line(line, sizeof(line), folder, "shared_cpu_list")) {
       parse_list(line, &c->with_l3);
-    } else if (te_select_read_line(line, sizeof(line), folder, "shared_cpu_map")) {
-      parse_map(line, &c->with_l3);
     }
   }
 }

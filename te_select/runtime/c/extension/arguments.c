@@ -118,6 +118,12 @@ static te_select_verdict take_side(PyObject* value, te_select_operand* found) {
 
 /* ---- numbers ------------------------------------------------------------------------------------ */
 
+/* Whether a whole number of so many bits holds a value. */
+static int holds(int bits, int is_signed, int64_t value) {
+  int64_t high = value >> (bits - 1);
+  return high == 0 || high == (is_signed ? -1 : 1);
+}
+
 static te_select_verdict from_long(PyObject* number, const PyArray_Descr* type, char* element) {
   int overflow;
   long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
@@ -126,7 +132,7 @@ static te_select_verdict from_long(PyObject* number, const PyArray_Descr* type, 
   int kind = type->type_num;
   size_t size = (size_t)PyDataType_ELSIZE(type);
   if (PyTypeNum_ISINTEGER(kind)) {
-    if (!te_select_holds(8 * (int)size, PyTypeNum_ISSIGNED(kind), value)) {
+    if (!holds(8 * (int)size, PyTypeNum_ISSIGNED(kind), value)) {
       return TE_SELECT_FALLBACK_NUMBER; /* NumPy raises, or wraps */
     }
     memcpy(element, &value, size);

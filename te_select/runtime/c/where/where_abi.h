@@ -128,12 +128,6 @@ typedef struct te_select_where_library {
 /* The most bytes of an operand, or along an axis: products with strides stay an int64. */
 static const int64_t TE_SELECT_REACH = INT64_C(1) << 56;
 
-/* Whether a whole number of so many bits holds a value. */
-static inline int te_select_holds(int bits, int is_signed, int64_t value) {
-  int64_t high = value >> (bits - 1);
-  return high == 0 || high == (is_signed ? -1 : 1);
-}
-
 /* The axes of an operand as its caller has them; all are 0 for a single value. */
 typedef struct {
   int32_t ndim;

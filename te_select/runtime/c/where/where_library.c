@@ -2,7 +2,6 @@
 #include "where_library.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "first_use.h"
 #include "where_plan.h"
@@ -186,26 +185,6 @@ static int check_tensor(const DLTensor* t, int operand, DLDataType type, int64_t
   return 0;
 }
 
-/* Writes a number as an element of out. Returns 0 if this function does not convert it. */
-static int to_element(const TVMFFIAny* arg, DLDataType type, char* element) {
-  int is_float = arg->type_index == kTVMFFIFloat;
-  if (!is_float && arg->type_index != kTVMFFIInt && arg->type_index != kTVMFFIBool) return 0;
-  if (type.code == kDLFloat && (type.bits == 32 || type.bits == 64)) {
-    double wide = is_float ? arg->v_float64 : (double)arg->v_int64;
-    float narrow = is_float ? (float)arg->v_float64 : (float)arg->v_int64;
-    memcpy(element, type.bits == 32 ? (void*)&narrow : (void*)&wide, type.bits / 8);
-    return type.bits == 64 || !__builtin_isinf(narrow) || __builtin_isinf(wide);
-  }
-  int bits = type.code == kDLBool ? 1 : type.bits;
-  int is_whole = type.code == kDLInt || type.code == kDLUInt || type.code == kDLBool;
-  if (is_float || !is_whole || type.bits > 64 ||
-      !te_select_holds(bits, type.code == kDLInt, arg->v_int64)) {
-    return 0;
-  }
-  memcpy(element, &arg->v_int64, type.bits / 8); /* little-endian: the low bytes */
-  return 1;
-}
-
 /* Why the shapes do not fit: some input does not broadcast to out, or all do, and out is larger. */
 __attribute__((cold, noinline)) static int refuse_shapes(const te_select_view* views) {
   te_select_where_call call = {.width = 1};
@@ -219,9 +198,9 @@ __attribute__((cold, noinline)) static int refuse_shapes(const te_select_view* v
 }
 
 /* Selects: the arguments are cond, x, y and out, of any shapes that broadcast to the shape of out. x and
- * y may be numbers, or of a type that NumPy promotes to out's, if the library has stages. The result is
- * one of the results in where_call.h. If out overlaps an input, the call is refused, unless out has the
- * address and the strides of x or y. */
+ * y may be of a type that NumPy promotes to out's, if the library has stages. The result is one of the
+ * results in where_call.h. If out overlaps an input, the call is refused, unless out has the address and
+ * the strides of x or y. */
 TE_SELECT_EXPORT(te_select_where) {
   te_select_return_int(result, 0);
   if (num_args != TE_SELECT_OPERANDS) {
@@ -231,7 +210,6 @@ TE_SELECT_EXPORT(te_select_where) {
   if (!out) return te_select_fail(&where, TE_SELECT_OUT, "TypeError", "is not a tensor");
   te_select_where_call call;
   call.width = out->dtype.bits / 8;
-  char elements[TE_SELECT_INPUTS][16];
   te_select_where_sources sources = {{TE_SELECT_AS_IS, TE_SELECT_AS_IS, TE_SELECT_AS_IS},
                                      .out_kind = kind_of(out->dtype)};
   int is_staged = 0;
@@ -240,22 +218,16 @@ TE_SELECT_EXPORT(te_select_where) {
   for (int k = TE_SELECT_OUT; k < TE_SELECT_OUT + TE_SELECT_OPERANDS; ++k) {
     int i = k % TE_SELECT_OPERANDS; /* out first, which says what the others may be */
     const DLTensor* t = te_select_tensor_of(&args[i]);
-    if (t) {
-      DLDataType type = out->dtype;
-      if (i == TE_SELECT_THEN || i == TE_SELECT_ELSE) {
-        sources.kinds[i] = kind_of_side(t->dtype, type);
-        if (sources.kinds[i] != TE_SELECT_AS_IS) type = t->dtype;
-        is_staged |= sources.kinds[i] != TE_SELECT_AS_IS;
-      }
-      if (check_tensor(t, i, type, strides[i])) return -1;
-      views[i] = (te_select_view){t->ndim, t->shape, strides[i]};
-      call.data[i] = (char*)((uintptr_t)t->data + t->byte_offset); /* NULL if it is empty */
-    } else if (i != TE_SELECT_COND && to_element(&args[i], out->dtype, elements[i])) {
-      call.data[i] = elements[i];
-    } else {
-      return te_select_fail(&where, i, "TypeError",
-                            "is no tensor, and no number that out's type holds");
+    if (!t) return te_select_fail(&where, i, "TypeError", "is not a tensor");
+    DLDataType type = out->dtype;
+    if (i == TE_SELECT_THEN || i == TE_SELECT_ELSE) {
+      sources.kinds[i] = kind_of_side(t->dtype, type);
+      if (sources.kinds[i] != TE_SELECT_AS_IS) type = t->dtype;
+      is_staged |= sources.kinds[i] != TE_SELECT_AS_IS;
     }
+    if (check_tensor(t, i, type, strides[i])) return -1;
+    views[i] = (te_select_view){t->ndim, t->shape, strides[i]};
+    call.data[i] = (char*)((uintptr_t)t->data + t->byte_offset); /* NULL if it is empty */
   }
   if (te_select_join(&call, views) < 0 || !te_select_join_out(&call, &views[TE_SELECT_OUT])) {
     return refuse_shapes(views);

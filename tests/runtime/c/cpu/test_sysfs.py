@@ -36,14 +36,15 @@ class Files:
     folder: Path
     library: ctypes.CDLL
 
-    def add(self, cpus, caches, midr=None, shared="shared_cpu_list"):
+    def add(self, cpus, caches, midr=None):
         """Write what each of the CPUs has."""
         for cpu in cpus:
             root = self.folder / f"cpu{cpu}"
             for i, values in enumerate(caches):
                 folder = root / "cache" / f"index{i}"
                 folder.mkdir(parents=True)
-                for name, value in zip(("level", "type", "size", shared), values, strict=False):
+                names = ("level", "type", "size", "shared_cpu_list")
+                for name, value in zip(names, values, strict=False):
                     (folder / name).write_text(f"{value}\n")
             if midr is not None:
                 (root / "regs/identification").mkdir(parents=True)
@@ -74,8 +75,8 @@ def files(tmp_path):
 def detect(files):
     """Writes files of one CPU, and detects the machine that they describe."""
 
-    def detected(caches, midr=None, **how):
-        files.add([0], caches, midr, **how)
+    def detected(caches, midr=None):
+        files.add([0], caches, midr)
         return files.read(0)
 
     return detected
@@ -97,18 +98,6 @@ def test_order_of_the_caches_does_not_matter(detect):
 )
 def test_threads_that_share_a_cache_are_counted(detect, shared, threads):
     assert detect([("3", "Unified", "8192K", shared)]).threads_per_l3 == threads
-
-
-@pytest.mark.parametrize(
-    "shared, threads",
-    [
-        *(("0000000f", 4), ("8", 1), ("00000003,80000000", 3), ("00000000,00000000", 0)),
-        *(("", 0), ("x", 0), ("f" * 2040, 4 * 2040)),
-    ],
-)
-def test_old_linux_has_a_map_of_cpus_for_a_list(detect, shared, threads):
-    found = detect([("3", "Unified", "8192K", shared)], shared="shared_cpu_map")
-    assert found.threads_per_l3 == threads
 
 
 @pytest.mark.parametrize("size", ["", "x", "-1K", "0", "99999999999999999999K"])
