@@ -128,6 +128,8 @@ KERNEL = Door(
     allocates=True,
 )
 """A kernel, called from Python."""
+_NO_TENSOR = (TypeError, "is not a tensor")
+_OF_NUMBERS = dict.fromkeys(NUMBERS - {"wild number"}, _NO_TENSOR)
 PACKED = Door(
     lambda library, workload, given: by_packed_function(library[workload.name].function, given),
     {
@@ -146,7 +148,7 @@ PACKED = Door(
         "negative": (ValueError, "{} has shape"),
         "too many": (ValueError, "{} has too many elements"),
     }
-    | dict.fromkeys(NUMBERS - {"wild number"}, (TypeError, "is not a tensor")),
+    | _OF_NUMBERS,
     frozenset({"read-only", "frozen", "wild number"}),
 )
 """The exported function of a kernel, called by tvm-ffi."""
@@ -193,11 +195,12 @@ WHERE_PACKED = Door(
         "overlap": _OVERLAP,
         "itself": _OVERLAP,
         "device": (ValueError, "is not in memory of the CPU"),
-        **dict.fromkeys((NUMBERS - {"wild number"}) | {"no tensor"}, (TypeError, "is not a tensor")),
+        "no tensor": _NO_TENSOR,
         "no memory": (ValueError, "has no memory"),
         "negative": (ValueError, "has a negative dim"),
         "too many": (ValueError, "has more elements than any memory"),
-    },
+    }
+    | _OF_NUMBERS,
     frozenset({"past the end", "read-only", "frozen", "element's width", "wild number"}),
     any_shapes=True,
 )
