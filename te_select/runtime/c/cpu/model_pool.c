@@ -29,7 +29,7 @@ typedef struct {
 /* The share of one of TVM's threads. */
 static int do_share(int id, tvm_environment* environment, void* data) {
   job* j = data;
-  int32_t threads = environment->num_task < j->threads ? environment->num_task : j->threads;
+  int32_t threads = (int32_t)te_select_least(environment->num_task, j->threads);
   if (threads <= 1) {
     j->alone = 1;
   } else if (id < threads) {

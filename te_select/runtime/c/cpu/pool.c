@@ -250,8 +250,8 @@ __attribute__((weak)) int te_select_parallel_in_model(te_select_task task, void*
 }
 
 int te_select_parallel(te_select_task task, void* data, int32_t tasks, te_select_crew crew) {
-  int32_t threads = crew.threads < tasks ? crew.threads : tasks;
-  if (threads > TE_SELECT_MOST_THREADS) threads = TE_SELECT_MOST_THREADS;
+  int32_t most = (int32_t)te_select_least(tasks, TE_SELECT_MOST_THREADS);
+  int32_t threads = (int32_t)te_select_least(crew.threads, most);
   if (threads <= 1 || is_child) return run_alone(task, data);
   int failed_in_model = te_select_parallel_in_model(task, data, tasks, threads);
   if (failed_in_model >= 0) return failed_in_model;

@@ -104,8 +104,7 @@ static void go_alone(te_select_pool* p) {
 
 int32_t te_select_leave_cores(te_select_pool* p, int32_t wanted, int32_t most) {
   if (!p->others_until || te_select_now_ns() >= p->others_until) return wanted;
-  int32_t left = most - p->others;
-  return left < wanted ? left : wanted;
+  return (int32_t)te_select_least(wanted, most - p->others);
 }
 
 void te_select_pool_record_result(te_select_pool* p, int awake, uint32_t done, uint32_t fair,

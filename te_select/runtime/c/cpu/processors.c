@@ -116,7 +116,7 @@ void te_select_count_threads(te_select_machine* machine) {
   if (!count) {
     count = from_affinity();
     int32_t quota = from_quota(TE_SELECT_CGROUPS_OF_PROCESS, TE_SELECT_CGROUPS);
-    if (quota && quota < count) count = quota;
+    count = smaller_quota(count, quota);
   }
-  machine->max_threads = count < TE_SELECT_MOST_THREADS ? count : TE_SELECT_MOST_THREADS;
+  machine->max_threads = (int32_t)te_select_least(count, TE_SELECT_MOST_THREADS);
 }

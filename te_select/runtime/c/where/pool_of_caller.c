@@ -25,7 +25,7 @@ static void do_tasks(void* data, __attribute__((unused)) size_t piece) {
 int te_select_parallel_on(const te_select_pool_of_caller* pool, te_select_task task, void* data,
                           int32_t tasks, int32_t threads) {
   job j = {.task = task, .data = data, .tasks = tasks};
-  pool->run(pool->pool, do_tasks, (size_t)(threads < tasks ? threads : tasks), &j);
+  pool->run(pool->pool, do_tasks, (size_t)te_select_least(threads, tasks), &j);
   do_tasks(&j, 0); /* what a pool leaves that has been shut down */
   return atomic_load(&j.failed);
 }
