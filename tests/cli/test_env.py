@@ -1,5 +1,6 @@
 """The parts of the report of a machine."""
 
+import os
 import platform
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from te_select.backends.cpu import environment as module
 from te_select.cli.env import environment
 from te_select.runtime.call.cpu import features
+from tests.support.programs import python
 
 CPUINFO = """\
 processor : 0
@@ -38,6 +40,13 @@ def test_threads_of_one_core_are_counted_once(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
         (folder / "thread_siblings_list").write_text(f"{threads}\n")
     assert environment()["cpu"]["cores"] == 3
+
+
+def test_threads_allowed_are_those_of_the_process():
+    code = "import os\nfrom te_select.backends.cpu.environment import _cpu\n"
+    code += "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+    code += "print(_cpu()['threads'], _cpu()['threads_allowed'])"
+    assert python(code) == f"{os.cpu_count()} 1\n"
 
 
 @pytest.mark.usefixtures("cpuinfo")

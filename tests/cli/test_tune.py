@@ -157,7 +157,7 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
         "--effort": ("quick",),
         "--fix": ("unroll=4",),
         "--accept-unsure": (),
-        "--density": ("12.5",),
+        "--density": ("0",),
         "--block": ("64",),
     }
     tune = typer.main.get_command(app).commands["tune"]  # type: ignore[attr-defined]
@@ -209,7 +209,8 @@ def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path, fake):
     assert "24 trials taken over from an earlier run" in run(*args).stdout
 
 
-def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monkeypatch):
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monkeypatch, flags):
     measurer = fake()
 
     def broken(candidates):
@@ -220,11 +221,15 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monk
 
     monkeypatch.setattr(measurer, "measure", broken)
     args = ["tune", *flags_of(FEW, NINE), *ON, "--trials", "2"]
-    result = run(*args, "--tuning-logs", tmp_path)
+    result = run(*args, "--tuning-logs", tmp_path, *flags)
     assert result.exit_code == 1
     assert len(log.read(tmp_path / TARGET).entries) == 1
+    said = "no server is left; expected one that serves zen5"
+    if flags:
+        assert json.loads(result.stdout)["error"] == said
+        return
     assert "recorded in" in result.stdout
-    assert result.stderr.endswith("error: no server is left; expected one that serves zen5\n")
+    assert result.stderr.endswith(f"error: {said}\n")
 
 
 @pytest.mark.parametrize(

@@ -59,4 +59,8 @@ def test_level_of_the_flag_comes_before_that_of_the_variable(tmp_path, monkeypat
     path = te_select.export([workload], tmp_path / "mask.so", "x86-64,x86-64-v2")
     monkeypatch.setenv(FORCED_LEVEL, "x86-64-v2")
     flags = ("--check", "random", "--level", "x86-64")
-    assert run_json("verify", path, *flags)["level"] == "x86-64"
+    document = run_json("verify", path, *flags, "--seed", "3")
+    assert document["level"] == "x86-64"
+    (result,) = document["results"]
+    flags = f"--kernel {workload.name} --seed 3 --check random --level x86-64"
+    assert result["command"] == f"te-select verify {path} {flags}"

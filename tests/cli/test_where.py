@@ -36,9 +36,10 @@ def test_build_fills_the_cache_and_clear_empties_it(tmp_path):
     found = run_json("cache", "info")  # with the host half, if this process had not made it
     sizes = {entry["name"]: entry["bytes"] for entry in found["entries"]}
     assert sizes[path.name] == document["bytes"] == path.stat().st_size
-    assert found["bytes"] == sum(sizes.values())
+    assert (found["bytes"], found["limit"]) == (sum(sizes.values()), cache.DEFAULT_MIB << 20)
     assert path.name in run("cache", "info").stdout
-    assert run_json("cache", "clear")["removed"] == len(sizes)
+    cleared = run_json("cache", "clear")
+    assert (cleared["removed"], cleared["bytes"]) == (len(sizes), found["bytes"])
     assert not path.exists()
 
 

@@ -191,6 +191,7 @@ def test_library_of_one_level_serves_whatever_is_asked_for(tmp_path, monkeypatch
         if asked is not None:
             monkeypatch.setenv("TE_SELECT_LEVEL", asked)
         assert called(*given) == 0, asked
+        assert CpuKernel.level_here({"name": "only", "cpu_features": []}) == "only"
 
 
 @pytest.mark.parametrize(
