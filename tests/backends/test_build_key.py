@@ -48,6 +48,16 @@ def test_compiler_is_another_one_if_its_file_changes(tmp_path):
     assert found[0] == found[1] == found[3] and len({*found}) == 3
 
 
+def test_digest_is_that_of_the_compiler_of_now(tmp_path, monkeypatch):
+    (tmp_path / "cc").touch(0o755)
+    found = [build_key.digest()]
+    monkeypatch.setenv("CC", "cc -O1")
+    found.append(build_key.digest())
+    monkeypatch.delenv("CC")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert len({*found, build_key.digest()}) == 3
+
+
 def test_host_half_is_compiled_once_on_a_machine(tmp_path, monkeypatch):
     """Another process would not compile it again: the cache has it."""
     compiled = []

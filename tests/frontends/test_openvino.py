@@ -89,6 +89,8 @@ READ = {
     "missing precisions": (select("4", "4", "", precisions=False), {"dtype": "float32"}),
     **{each: (select("4", "4", "", each), {"status": "refused"})
        for each in ("STRING", "I4", "U4", "NF4", "U1")},
+    **{each: (select("4", "4", "", each), {"status": "dispatched", "dtype": None})
+       for each in ("UNSPECIFIED", "undefined", "dynamic")},
     "open dim of a layer": (of_isnan(), {
         "status": "dispatched", "cond_producer": "IsNaN", "cond_shape": ("?", 4),
         "else_shape": ("parameter0_0", 4), "then_shape": ()}),  # made of scalars, so it is one

@@ -64,6 +64,8 @@ def test_own_record_comes_first(tmp_path):
         ([5_000], flat(1250), "nearest:x86-64-v4/w4_5000cte"),
         ([5_000], flat(1249), None),
         ([15_000], flat(30_000), None),  # the one for several threads, the other not
+        ([100_000], flat(150_000), None),  # the one stores past the cache, the other not
+        ([rows(99_999, 3)], rows(99_999, 5), None),  # of other pieces
         ([20_000], flat(20_000, "float64"), None),
         ([20_000], flat_and_scalar(20_000), None),
         ([20_000], Workload((1, 20_000), (3, 20_000), (3, 20_000)), None),

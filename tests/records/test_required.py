@@ -6,6 +6,7 @@ import te_select
 from te_select import Workload
 from te_select.base import cache
 from te_select.errors import ArgumentError, TuningError
+from tests.support.machines import on_x86_64
 from tests.support.tuning_records import add
 from tests.support.workloads import flat
 
@@ -29,6 +30,15 @@ def test_kernel_from_the_cache_goes_through_the_gate():
     assert len(cache.entries()) == 1
     with pytest.raises(TuningError, match=r"te-select tune --all --target \S+ --workload"):
         te_select.compile(workload, require_record=True)
+
+
+@on_x86_64
+def test_record_of_one_level_of_two_is_not_enough(tmp_path):
+    add(tmp_path, flat(1000), te_select.backends.targets.resolve("x86-64-v2"))
+    given = flat(1000), "x86-64,x86-64-v2", tmp_path
+    te_select.compile(*given)  # to the cache
+    with pytest.raises(TuningError, match=r"no record .* on x86-64 \("):
+        te_select.compile(*given, require_record=True)
 
 
 def test_export_names_every_level_and_writes_nothing(tmp_path):

@@ -37,6 +37,14 @@ def compiled(folder, workload, config):
     return ctypes.CDLL(str(path)).kernel
 
 
+def test_variants_are_asked_in_their_order():
+    """A call of few short rows is for both."""
+    target = resolve("x86-64-v3")
+    one = scheduling.schedule(Workload(("m", 1), ("m", "n"), ()), target)
+    asking = lowering.lower_kernel(one, "kernel", target.tvm)[0].script()
+    assert asking.index("kernel_short_rows") < asking.index("kernel_small")
+
+
 @pytest.mark.parametrize("config", [{}, {"piece": 64}, {"piece": 64, "unroll": 1, "rows": False}])
 @pytest.mark.parametrize(
     "shapes",

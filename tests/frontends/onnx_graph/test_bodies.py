@@ -94,6 +94,19 @@ FLAGS, FIXED = (
     numpy_helper.from_array(np.ones(shape, bool), name) for shape, name in ((2, "flags"), ((), "k"))
 )
 ROW = tensor("row", "float32", None)
+TRIPS = numpy_helper.from_array(np.array(2), "trips")
+
+
+def scan(nodes):
+    return node("Scan", ["flags"], ["v"], body=graph(nodes, [ROW], "t"), num_scan_inputs=1)
+
+
+READS_X = [node("Identity", ["x"], ["t"])]
+OF_X = [
+    either(graph(READS_X, [], "t"), numbers("else", 2.0), "v"),
+    loop(READS_X, "t", ("trips", "k", "flags"), ("v",)),
+    scan(READS_X),
+]
 ROWS = [tensor("s", "float32", None)]
 SCANNED = graph(
     [where("m", "s", "row", "t"), node("Identity", ["t"], ["u"])], [*ROWS, ROW], "t", "u"
@@ -159,6 +172,13 @@ READ = {
          where("k", "r", "r", "o")], [X, K], {}, {"then_shape": (4, "batch")}),
     "constant that the call chooses": (CHOICE, [K], {"initializer": [FLAGS]}, COMPILED),
     "constant that the file chooses": (CHOICE, [], {"initializer": [FLAGS, FIXED]}, FOLDED),
+    **{f"input that the file chooses by {made.op_type}": (
+        [made, where("k", "v", "v", "o")], [X], {"initializer": [FLAGS, FIXED, TRIPS]},
+        COMPILED if made.op_type == "Scan" else DISPATCHED)
+       for made in OF_X},
+    "scan that reads nothing": (
+        [scan([node("Constant", [], ["t"], value_float=1.0)]), where("k", "v", "v", "o")], [],
+        {"initializer": [FLAGS, FIXED]}, COMPILED),
     "function sees what it is called with": (
         [*CALLED, where("c", "y", "x", "o")], [COND, X], {"functions": [MASKED]},
         COMPILED | {"place": "graph#1", "cond_shape": ("batch", 1), "then_shape": BATCH},
