@@ -198,6 +198,14 @@ def test_out_is_refused_as_torch_does(side, other, out, said):
             select(COND, side, y, out=out)
 
 
+def test_negated_out_holds_what_was_selected():
+    out = torch._neg_view(torch.zeros(2))
+    te_select.where(COND, X, X)  # the next calls take the path with the fewest checks
+    for y in (-X, 0.0):
+        te_select.where(COND, X, y, out=out)
+        assert out.tolist() == torch.where(COND, X, y).tolist()
+
+
 def test_tensor_of_inference_mode_is_written_within_it():
     with torch.inference_mode():
         te_select.where(COND, X, X, out=OF_INFERENCE)

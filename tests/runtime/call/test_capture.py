@@ -105,6 +105,18 @@ def test_forked_child_writes_what_it_has_asked_for_itself(seen_of):
     assert [each["elements"] for each in found["where"].values()] == [11 * 64 * 500]
 
 
+def test_samples_of_the_parent_are_not_its_childs(seen_of):
+    seen = seen_of("""
+        ask(9)
+        if child := os.fork():
+            os._exit(os.waitpid(child, 0)[1])
+        cond[:], x[:] = False, -1.0
+        ask(99)
+    """)
+    for found in (*seen["kernels"].values(), *seen["where"].values()):
+        assert found["conds"] and not found["true"]
+
+
 @pytest.mark.parametrize("kind", ["pipe", "device", "link"])
 def test_what_is_no_file_stays_and_is_not_waited_for(tmp_path, kind):
     seen = tmp_path / "seen.json"
