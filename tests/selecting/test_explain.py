@@ -76,6 +76,14 @@ def test_it_prints_as_one_line():
     assert not explain(MASK, REAL, 0).steps  # a number is not converted on the way
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_number_of_no_size_is_taken_by_a_kernel(dtype):
+    x = MASK.astype(dtype)
+    for number in (np.inf, -np.inf, np.nan):
+        assert explain(MASK, x, number).kernel
+        assert where(MASK, x, number).tobytes() == np.where(MASK, x, number).tobytes()
+
+
 def test_threads_and_stores_are_those_of_the_machine():
     script = """
 import numpy as np, te_select
