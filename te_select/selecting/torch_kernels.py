@@ -42,7 +42,7 @@ def by_kernels(cond: Any, x: Any, y: Any, out: Any) -> Any:
 
 def is_recorded(*sides: Any) -> bool:
     """Whether torch may record a call with these sides, for gradients or for a tracer."""
-    tensors = [side for side in sides if type(side) is _TENSOR]
+    tensors = [side for side in sides if type(side) in (_TENSOR, torch.nn.Parameter)]
     return STATE.may_watch(*tensors) or _interpreters() is not None
 
 

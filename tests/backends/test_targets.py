@@ -212,6 +212,11 @@ def test_native_without_hidden_features_is_made_from_its_name(monkeypatch):
     assert "mm" in sources.source(workload, "x86-64-v4", None, "asm").replace("xmm", "")
 
 
+@pytest.mark.parametrize(("cpu", "feature"), [("a64fx", "sve"), ("apple-m4", "sme")])
+def test_vectors_of_no_fixed_length_are_switched_off(cpu, feature):
+    assert feature not in isa.features_of(resolve(f"aarch64:{cpu}").tvm)
+
+
 @pytest.mark.parametrize("cpu", ["sapphirerapids", "graniterapids", "znver5", "diamondrapids"])
 def test_manifest_names_every_feature_that_code_may_use(cpu):
     """LLVM has no others that touch vectors or general registers but for what is listed here."""

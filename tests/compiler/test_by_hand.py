@@ -38,6 +38,8 @@ def test_manifest_says_what_was_set(kernel, tmp_path):
         ({"piece": True}, "piece=True cannot be followed"),
         ({"rows": True}, None),
         ({"vector_bytes": 48}, "vector_bytes must be 16, 32 or 64"),
+        ({"unroll": True}, "unroll must be"),
+        ({"unroll": 4.0}, "unroll must be"),
         ({3: 4}, "3 is no knob"),
         ("piece=7", "expected a mapping"),
     ],

@@ -147,9 +147,11 @@ READ = {
         for at, domain, behind, status in BEHIND},
     "Where of another domain": ([node("Where", ["c", "x", "y"], ["out"], domain="own")], INPUTS,
         {"opsets": {"": 17, "own": 1}}),
-    "random operand": (
-        [node("RandomNormal", [], ["x"], shape=[4]), constant("c", [True]),
-         constant("y", np.zeros(1, "f4")), WHERE], [], {}, COMPILED),
+    **{f"operand of {kind}": (
+        [constant("c", [True]), constant("y", np.zeros(1, "f4")),
+         node(kind, ["y"], ["x"], shape=[4]), WHERE], [], {}, COMPILED)
+       for kind in ("Bernoulli", "Dropout", "RandomNormal", "RandomNormalLike", "RandomUniform",
+                    "RandomUniformLike")},
     "external data": ([WHERE], [COND, Y], {"initializer": [external("x")]}, {"then_shape": (4,)}),
     "sparse initializer": ([WHERE], [tensor("c", "bool", [8]), Y],
         {"sparse_initializer": [helper.make_sparse_tensor(WEIGHTS[0], of([1, 5]), [8])]},

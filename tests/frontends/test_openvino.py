@@ -58,9 +58,11 @@ def of_ints(between, last_kind="Reshape"):
     return net(layers, [*edges, (last, (4, 1))])
 
 
-def of_constants():
+def of_sources(last="Const"):
+    """A Select of layers without inputs."""
     types = ("BOOL", "FP32", "FP32")
-    layers = [layer(i, "Const", outputs=[(p, [2])], shape="2") for i, p in enumerate(types)]
+    kinds = ("Const", "Const", last)
+    layers = [layer(i, kinds[i], outputs=[(p, [2])], shape="2") for i, p in enumerate(types)]
     layers.append(layer(3, "Select", [(p, [2]) for p in types], [("FP32", [2])]))
     return net(layers, [((i, 0), (3, i)) for i in range(3)])
 
@@ -76,6 +78,9 @@ READ = {
     "mode pdpd": (
         select("3", "2,3,4", "3,4", auto_broadcast="pdpd", **{AXIS: "1".zfill(19)}),
         {"workload": PDPD}),
+    "mode pdpd without an axis": (
+        select("2", "2,3,4", "2,3", auto_broadcast="pdpd"),
+        {"workload": Workload.openvino_select((2,), (2, 3, 4), (2, 3), "float32", "pdpd", 0)}),
     "dim of 19 digits": (select("4", "", "").replace('shape="4"', f'shape="{4:019}"'),
         {"cond_shape": (4,)}),
     "open dims": (select("1..8,?", "", ""), {
@@ -97,7 +102,9 @@ READ = {
     "open rank": (of_open_rank(), {"status": "dispatched"}),
     "shape of a Broadcast": (of_ints(0, "Broadcast"), {"status": "shape"}),
     **{f"shape behind {each} layers": (of_ints(each), {"status": "shape"}) for each in (0, 1, 3)},
-    "constants": (of_constants(), {"status": "folded", "cond_producer": "initializer"}),
+    "constants": (of_sources(), {"status": "folded", "cond_producer": "initializer"}),
+    **{f"made anew by {each}": (of_sources(each), {"status": "compiled"})
+       for each in ("Assign", "Multinomial", "RandomUniform", "ReadValue")},
     "names of other namespaces": (
         select("4", "4", "").replace("<net", '<net xmlns="http://x" onnx:op="1"', 1),
         {"status": "compiled"}),

@@ -111,7 +111,7 @@ def test_named_size_takes_the_closest_record_of_both_folders(tmp_path, monkeypat
     add(roots[1], flat(size // 2))
     assert origin(named, None) == f"nearest:x86-64-v4/w4_{size // 2}cte"
     assert find(named, V4).why == f"{NEAR_BY} (sizes known at call time): {DEFAULT_WON}"
-    add(roots[0], flat(size // 2), unroll=1)
+    add(roots[0], flat(size // 2), session={"seconds": 2e-3}, unroll=1)
     assert find(named, V4).config.unroll == 1  # equally near: the user's
 
 

@@ -17,6 +17,10 @@ from te_select.relax.passes import kernel_target
         (Target({"kind": "llvm", "mcpu": "znver3", "num-cores": 2}), "znver3"),
         (Target({"kind": "llvm", "mcpu": "znver3"}, host="llvm"), "znver3"),
         (Target({"kind": "llvm", "mcpu": "znver3", "opt-level": 2, "libs": ["x"]}), "znver3"),
+        (
+            Target({"kind": "llvm", "mcpu": "znver5", "mattr": ["-avx512f"]}),
+            '{"kind": "llvm", "mattr": ["-avx512f"], "mcpu": "znver5"}',
+        ),
         (Target({"kind": "llvm", "mtriple": "aarch64-unknown-linux-gnu"}), "aarch64"),
         (
             Target({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": "neoverse-n1"}),

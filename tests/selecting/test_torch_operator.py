@@ -179,6 +179,15 @@ def test_subclass_is_what_torch_makes_of_it(case, function, monkeypatch):
     assert said(function) == said(torch.where)
 
 
+@FUNCTIONS
+@pytest.mark.parametrize("kind", [torch.Tensor.requires_grad_, torch.nn.Parameter])
+@pytest.mark.parametrize(("fewer", "made"), [(0, "_WhereBackward"), (1, "WhereBackward0")])
+def test_operator_makes_the_gradients_of_many_elements(fewer, made, kind, function):
+    side = torch.ones(torch_operator.RECORDED_FROM - fewer)
+    found = function(side > 0, kind(side), 0.0)
+    assert type(found.grad_fn).__name__ == made
+
+
 with torch.inference_mode():
     OF_INFERENCE = torch.zeros(2)
 

@@ -12,7 +12,7 @@ from te_select.records.folders import SHIPPED
 from te_select.schedules.cpu import schedule as cpu
 from tests.support.cli import run_json
 from tests.support.tuning_fakes import FEW, SMALL, FakeMeasurer, alike
-from tests.support.tuning_records import V4, add, make
+from tests.support.tuning_records import V4, add, make, of_another_tvm
 from tests.support.workloads import flat
 
 TARGET = V4.name
@@ -192,6 +192,12 @@ def test_what_is_trusted_more_replaces_what_is_trusted_less():
             assert [rules(new, old) for old in order if old is not new] == [
                 i > j for j in range(3) if j != i
             ]
+
+
+def test_record_of_this_tvm_replaces_a_faster_one_of_another():
+    fast = of_another_tvm(make(SMALL, 1e-3))
+    slow = make(SMALL, 2e-3)
+    assert doubt.is_better(slow, fast) and not doubt.is_better(slow, make(SMALL, 1e-3))
 
 
 def test_kernels_of_where_go_by_accepted_records(tmp_path):

@@ -59,6 +59,10 @@ def test_programs_are_found_where_the_toolkit_is(variable, tmp_path, monkeypatch
     nvcc.utility.cache_clear()
     assert nvcc.utility(program.name) == str(program)
     nvcc.utility.cache_clear()
+    on_path = program.rename(tmp_path / program.name)
+    program.symlink_to(on_path)
+    assert nvcc.utility(program.name) == str(on_path)
+    nvcc.utility.cache_clear()
 
 
 def test_search_that_takes_too_long_finds_no_nvcc(monkeypatch):
