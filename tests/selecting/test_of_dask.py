@@ -51,7 +51,9 @@ def test_other_calls_are_those_of_dask_and_numpy(numpys, monkeypatch):
     with pytest.raises(ValueError, match="both or neither"):
         where(x > 6, x)
     monkeypatch.setattr(da.Array, "__array_function__", lambda *_: NotImplemented)
+    before = where.stats().left
     assert where(x > 6, own, 1.0)[0].__name__ == "where"
+    assert sum(where.stats().left.values()) == sum(before.values()) + 1
 
 
 def test_dataarray_beside_it_is_taken_as_by_dask_but_no_out():

@@ -63,6 +63,17 @@ def test_they_are_asked_again_when_a_library_is_there(asked, monkeypatch):
     assert find([Column()]) is tensor_libraries.of_cupy
 
 
+def test_out_of_cupy_is_checked_and_written(monkeypatch):
+    """NumPy stands for it."""
+    monkeypatch.setitem(sys.modules, "cupy", np)
+    given = np.array([True, False]), np.ones(2), np.zeros(2)
+    out = np.empty(2)
+    assert tensor_libraries.of_cupy(*given, out=out) is out and out.tolist() == [1, 0]
+    for odd in ([0, 0], np.empty(2, "f4"), np.empty((1, 2))):
+        with pytest.raises((TypeError, ValueError), match="out "):
+            tensor_libraries.of_cupy(*given, out=odd)
+
+
 def test_proxy_is_asked_each_time(asked):
     for _ in range(2):
         assert find([Proxy([1])]) is None
