@@ -1,4 +1,5 @@
-# Everything that a fresh machine needs beforehand: Python 3.10 or newer, and a C compiler.
+# Everything that a fresh machine needs beforehand: Python 3.10 or newer, for make lint 3.11, and a C
+# compiler.
 PYTHON ?= python3
 BIN := .venv/bin
 BUILT := .venv/.built

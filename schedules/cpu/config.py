@@ -28,7 +28,7 @@ _BYTES = range(BY_MACHINE, _LARGEST)
 
 
 def _vectors(_pattern: AccessPattern, default: Any, _target: Any) -> Iterable[int]:
-    """Vectors as far as registers are that wide."""
+    """Vectors no longer than the default's, which may be several registers."""
     return (size for size in (16, 32, 64) if size <= default.vector_bytes)
 
 

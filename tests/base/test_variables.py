@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from te_select.base import variables
+from te_select.cli import env
 from tests.support import ROOT
 from tests.support.cli import run, run_json
 from tests.support.programs import ended
@@ -17,6 +18,7 @@ from tests.support.programs import ended
 NAMES = re.compile(r"\bTE_SELECT_[A-Z_]*[A-Z]\b")
 NO_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
 """Strings and comments of C."""
+READ = re.compile(r'(?:getenv|environ\.get|named_by|user_folder)\("(\w+)"')
 
 
 def texts(*endings):
@@ -36,6 +38,15 @@ def test_every_variable_that_the_sources_name_is_known():
 def test_one_table_of_the_documents_has_all_variables():
     page = (ROOT / "docs/commands.md").read_text()
     assert re.findall(r"^\| `(TE_SELECT_\w+)` \|", page, re.MULTILINE) == [*variables.KNOWN]
+
+
+def test_variables_of_others_stand_below_that_table():
+    page = (ROOT / "docs/commands.md").read_text().partition("### Variables of others")[2]
+    named = {*env._VARIABLES}
+    for path in (ROOT / "te_select").rglob("*.*"):
+        if path.suffix in {".c", ".py"}:
+            named.update(READ.findall(path.read_text()))
+    assert not [name for name in named.difference(variables.KNOWN) if f"`{name}`" not in page]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from te_select.bench.row import COPY, OURS, SELECT, Options
 from te_select.bench.suite import DEFAULT, Entry
 from te_select.cli.bench import print_report
 from te_select.timing.inputs import Mask
+from tests.support import ROOT
 from tests.support.bench_rows import ENTRY, row
 
 # 1 GB in 4 ms is 250 GB/s, of a roof of 400; the peer takes 7 ms.
@@ -90,6 +91,13 @@ def test_quantiles_are_those_of_eleven_rounds():
     expected = {"median": 6e-3, "p20": 3e-3, "p80": 9e-3}
     (row_,) = document(found)["rows"]
     assert {name: row_["seconds"][OURS][name] for name in expected} == pytest.approx(expected)
+
+
+def test_page_has_the_fields_of_the_document():
+    page = (ROOT / "docs/bench.md").read_text().partition("**`--json`**")[2].partition("\n## ")[0]
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    found = document(results(measured()))
+    assert sorted(re.findall(r"`(\w+)`", "".join(cells))) == sorted([*found, *found["rows"][0]])
 
 
 def test_document_has_the_figures_of_each_row():

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from te_select.backends.programs import _C_COMPILERS
 from tests.support import ROOT
 from tests.support.programs import python
 
@@ -28,6 +29,12 @@ WORK = {
     "where": "import numpy as np; te_select.where(np.ones(9, bool), np.ones(9), 2.0)",
     "tune": "te_select.tune(te_select.Workload((9,), (9,), ()), trials=1, profile=True)",
 }
+
+
+def test_c_compilers_are_listed_as_they_are_tried():
+    *others, last = (f"`{name}`" for name in _C_COMPILERS)
+    for page in (PAGE, (ROOT / "README.md").read_text()):
+        assert f"{', '.join(others)} or {last}" in page
 
 
 @pytest.mark.parametrize("work", WORK)

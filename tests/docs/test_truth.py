@@ -1,4 +1,4 @@
-"""What the pages say holds: links, places, names, verbs, pictures, tables and figures."""
+"""What the pages say holds: links, places, names, verbs, levels, tables and figures."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ from typer.main import get_command
 
 import te_select
 from te_select import errors
+from te_select.base import cache, levels
 from te_select.cli.verbs import app
 from te_select.errors import BroadcastError
 from te_select.operator.broadcast import RULES, broadcast, format_shape
@@ -56,13 +57,36 @@ def test_no_page_installs_us_by_a_name_that_an_index_may_have():
 @pytest.mark.parametrize(
     "step",
     [
-        "x86-64-v2,x86-64-v3,x86-64-v4",
+        levels.ABOVE_BASELINE,
         "make -C /src wheel DIST=/wheels",
         "pip install /wheels/te_select_runtime-*-cp312-*.whl",
     ],
 )
 def test_dockerfile_takes_these_steps(step):
     assert step in next(b for b in blocks("docs/shipping.md") if b.language == "dockerfile").text
+
+
+def test_lists_of_all_levels_are_the_rows():
+    for name in (*PAGES, "te_select/cli/where.py"):
+        listed = re.findall(r"x86-64-v2,x86-64-v3,x86[\w,-]*-v\d", (ROOT / name).read_text())
+        assert {*listed} <= {levels.ABOVE_BASELINE}, name
+    assert "`, `".join(levels.NAMES) in (ROOT / "docs/targets.md").read_text()
+
+
+def test_oldest_python_is_the_same_wherever_it_is_named():
+    project = (ROOT / "pyproject.toml").read_text()
+    (oldest,) = re.findall(r'^requires-python = ">=(3\.\d+)"', project, re.MULTILINE)
+    assert f'python_version = "{oldest}"' in project
+    assert f'target-version = "{oldest.replace("3.", "py3")}"' in project
+    release = ROOT / "release/runtime_wheel.py"
+    assert oldest.replace("3.", "OLDEST = ") in release.read_text()
+    for path in (*map(ROOT.joinpath, (*PAGES, "Makefile", "setup.py")), release):
+        told = re.findall(r"Python (?:from )?(3\.\d+) o(?:r newer|n\b)", path.read_text())
+        assert {*told} <= {oldest}, path
+
+
+def test_size_of_the_cache_is_the_default():
+    assert f"in MiB ({cache.DEFAULT_MIB})" in (ROOT / "docs/where.md").read_text()
 
 
 def rows_side_by_side():

@@ -65,7 +65,8 @@ class Choice:
     config
         The knobs of the schedule it was built with, as JSON types.
     origin
-        Where the config comes from: ``"default"``, ``"tuned:<record>"`` or ``"nearest:<record>"``.
+        Where the config comes from: ``"default"``, ``"tuned:<record>"``, ``"nearest:<record>"`` or
+        ``"by hand"``.
     why
         The reason for that, in one line; empty if nobody wrote it down.
     """
