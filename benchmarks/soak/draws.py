@@ -10,6 +10,7 @@ import numpy as np
 from te_select import Workload
 from te_select.backends import builder, schedule_of
 from te_select.backends.targets import ResolvedTarget, resolve
+from te_select.base import levels
 from te_select.errors import SelectError, TargetError
 from te_select.operator.access import access_pattern
 from te_select.operator.broadcast import Dim
@@ -41,7 +42,8 @@ _PROFILE: Mapping[str, tuple[int, ...]] = {
     "backwards": (0, 1),
 }
 _TARGETS: tuple[str | dict[str, Any], ...] = (
-    *("native", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"),
+    "native",
+    *levels.NAMES,
     *("core2", "nehalem", "sandybridge", "haswell", "skylake", "skylake-avx512", "cascadelake"),
     *("icelake-server", "sapphirerapids", "btver2", "znver1", "znver2", "znver3", "znver4"),
     {"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512vl"]},
