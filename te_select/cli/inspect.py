@@ -77,8 +77,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         if sbom:
             console.show(cyclonedx(path, read_manifest(path)), as_json=True)
             return
-        document = _of_library(path)
-        document |= _here(path, document["kernels"], load=load)
+        document = _of_library(path, load=load)
         with contextlib.suppress(ArtifactError):  # it was changed, as loads_here says
             written, left = stored.write_beside(stored.read(path), path)
             document |= {"files_written": written, "files_left": left}
@@ -113,11 +112,11 @@ def _show_model(path: Path, size: list[str] | None, as_json: bool) -> None:
     console.show({**found, "sizes": sizes}, as_json)
 
 
-def _of_library(path: Path) -> dict[str, Any]:
+def _of_library(path: Path, *, load: bool = True) -> dict[str, Any]:
     manifest = read_manifest(path, check=False)
     kernels = [describe(entry, manifest["target"]) for entry in manifest["kernels"]]
     said = {name: manifest.get(name, []) for name in _OF_MANIFEST}
-    return {"path": path, **said, "kernels": kernels}
+    return {"path": path, **said, "kernels": kernels, **_here(path, kernels, load=load)}
 
 
 def _of_workload(
@@ -131,12 +130,11 @@ def _of_workload(
         one = resolve(target).name
         made = te_select.export([workload], path, one, logs, config=flags.parse_knobs(config))
         document = _of_library(made)
-        document |= _here(made, document["kernels"])
     del document["path"]
     return document
 
 
-def _here(path: Path, kernels: list[dict[str, Any]], *, load: bool = True) -> dict[str, Any]:
+def _here(path: Path, kernels: list[dict[str, Any]], *, load: bool) -> dict[str, Any]:
     """Whether a library would load here, or why not, and the level that would run.
 
     If it is loaded, also what it decides; this completes its kernels.

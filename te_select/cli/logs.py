@@ -44,20 +44,19 @@ def list_command(
     from te_select.records.doubt import misfit  # noqa: PLC0415 - imports tvm
     from te_select.records.manage import contents  # noqa: PLC0415 - imports tvm
 
-    rows: dict[str, list[dict[str, Any]]] = {}
+    records = []
+    tables: dict[str, Any] = {}
     complaints: list[str] = []
     for folder in _folders(logs):
-        own = rows[str(folder)] = []
-        for each in contents(folder, target, only):
-            own += [_row(each.target, entry) for entry in each.entries]
-            complaints += each.complaints
-            complaints += [
-                f"{each.target}/{entry.key} cannot be used: {problem}; tune it again"
-                for entry in each.entries
-                if (problem := misfit(entry)) is not None
-            ]
-    records = [{**row, "folder": folder} for folder, own in rows.items() for row in own]
-    tables = {to: [{key: row[key] for key in _COLUMNS} for row in rows[to]] for to in rows}
+        table = tables[str(folder)] = []
+        for name, entries, damage in contents(folder, target, only):
+            complaints += damage
+            for entry in entries:
+                row = _row(name, entry)
+                records.append({**row, "folder": folder})
+                table.append({key: row[key] for key in _COLUMNS})
+                if why := misfit(entry):
+                    complaints.append(f"{name}/{entry.key} cannot be used: {why}; tune it again")
     listed = {"records": records} if as_json else tables
     damaged = {"damaged": complaints} if complaints or as_json else {}
     show({**listed, **damaged}, as_json)
@@ -100,10 +99,14 @@ def best_command(
         workload = each.workload
         found = find(workload, level, logs, folders.FAMILY if each.of_where else "")
         config = found.config or default_config(access_pattern(workload), level.tvm)
-        name = each.name if each.of_where else str(workload)
-        names = {"workload": name, "target": level.name}
-        origin = {"origin": found.origin, "why": found.why, "config": vars(config)}
-        document.append(names | origin)
+        said = {
+            "workload": each.name if each.of_where else str(workload),
+            "target": level.name,
+            "origin": found.origin,
+            "why": found.why,
+            "config": vars(config),
+        }
+        document.append(said)
     show(document, as_json)
 
 

@@ -70,11 +70,6 @@ class ChoiceFlags:
         float | None, typer.Option(min=0.0, help="The most, for all; 0: nothing.")
     ] = None
 
-    def seconds(self, options: Options, workloads: int) -> float:
-        """The most that a session of so many workloads may take."""
-        of_effort = options.usual.seconds * workloads
-        return of_effort if self.minutes is None else 60 * self.minutes
-
 
 @dataclass(frozen=True)
 class TrialFlags:
@@ -137,18 +132,22 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
 
     targets = _targets(place.target, place.runner)
     check_plot(plot)
-    given_effort = {name: getattr(choice, name) for name in ("effort", "trials", "patient")}
     fixed = parse_pairs("--fix", choice.fix, "unroll=4 or rows=true", json.loads)
-    options = Options(**given_effort, fixed=fixed, **vars(how), **vars(mask))
+    options = Options(
+        choice.trials, choice.effort, patient=choice.patient, fixed=fixed, **vars(how), **vars(mask)
+    )
     _check_fixed(fixed, targets)
     logs = place.tuning_logs or user_folder()
+    count = len(wanted) * len(targets)
+    minutes = choice.minutes
+    seconds = options.usual.seconds * count if minutes is None else 60 * minutes
     if not as_json:
-        _begin(len(wanted) * len(targets), options, place, choice)
-    outcomes: list[Outcome] = []
-    display = show.Display(len(wanted) * len(targets), quiet=as_json)
+        _begin(count, seconds, options, place)
+    display = show.Display(count, quiet=as_json)
+    outcomes = display.outcomes
     interrupted, end = False, None
     try:
-        _tune_all(wanted, targets, logs, options, display, outcomes, other, choice)
+        _tune_all(wanted, targets, logs, options, display, other, choice, seconds)
     except KeyboardInterrupt:
         interrupted = True
     except SelectError as error:
@@ -158,16 +157,14 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     if as_json:
         console.show(_document(outcomes, logs, interrupted, end), as_json)
     else:
-        rest = show.interruption(outcomes, display.workloads, display.progress)
-        left = rest if interrupted else ""
-        _print(outcomes, wanted, logs, left, is_own=place.tuning_logs is None)
-    drawn = [outcome for outcome in outcomes if outcome.knobs]
-    if plot is not None and drawn:
-        show.plot(plot, drawn)
+        rest = show.interruption(outcomes, count, display.progress) if interrupted else ""
+        _print(outcomes, wanted, logs, rest, is_own=place.tuning_logs is None)
+    if plot is not None:
+        drawn = [outcome for outcome in outcomes if outcome.knobs]
+        if drawn:
+            show.plot(plot, drawn)
         if not as_json:
-            print(f"drawn in {plot}")
-    elif plot is not None and not as_json:
-        print("nothing to draw: no workload is done")
+            print(f"drawn in {plot}" if drawn else "nothing to draw: no workload is done")
     if end is not None and not as_json:
         raise end
     if interrupted:
@@ -189,13 +186,12 @@ def _check_fixed(fixed: Mapping[str, Any], targets: Sequence[tuple[str, str]]) -
             check_fixed(kind, fixed)
 
 
-def _begin(workloads: int, options: Options, place: PlaceFlags, choice: ChoiceFlags) -> None:
+def _begin(workloads: int, seconds: float, options: Options, place: PlaceFlags) -> None:
     """Say in the first second what to expect, and measure the profile if it is needed."""
     from te_select.tuning import options as module  # noqa: PLC0415 - kept off --help
 
     if place.runner != module.LOCAL:
         return
-    seconds = choice.seconds(options, workloads)
     if line := module.outlook(workloads, seconds, accept=options.accept_unsure):
         print(line, flush=True)
     if place.profile and place.target == "native" and (line := module.measure_profile()):
@@ -223,12 +219,12 @@ def _targets(text: str, runner: str) -> list[tuple[str, str]]:
     # A device's own list has the device once: device:one,two. JSON has commas as well.
     of_device = names[0].partition(":")[0] in kinds.KINDS and not all(":" in n for n in names)
     is_one = text.startswith("{") or of_device
-    found = []
-    for target in [text] if is_one else dict.fromkeys(names):
-        found.append((target, runner.replace("{target}", target)))
-        with of_flag("--runner"):
-            parse_runner(found[-1][1])
-    return found
+    targets = [text] if is_one else dict.fromkeys(names)
+    found = {target: runner.replace("{target}", target) for target in targets}
+    with of_flag("--runner"):
+        for each in found.values():
+            parse_runner(each)
+    return list(found.items())
 
 
 def _print(
@@ -241,7 +237,7 @@ def _print(
         print(printable(line))
     if len(outcomes) == 1 and outcomes[0].knobs:
         print(*report_of_knobs(outcomes[0].knobs), sep="\n")
-    records = [outcome.record for outcome in outcomes if outcome.record is not None]
+    records = [outcome.record for outcome in outcomes if outcome.record]
     unsure = [record for record in records if record.unsure]
     if len(records) > len(unsure):
         folder = records[0].name.partition("/")[0]
@@ -267,9 +263,9 @@ def _tune_all(
     logs: Path,
     options: Options,
     display: Display,
-    outcomes: list[Outcome],
     other: OldFlags,
     choice: ChoiceFlags,
+    seconds: float,
 ) -> None:
     from te_select.tuning.options import LOCAL, open_measurer  # noqa: PLC0415 - kept off --help
 
@@ -294,32 +290,30 @@ def _tune_all(
             session = sessions[entry.of_where, target]
             name = f"{entry.name} on {session.folder.name}" if len(targets) > 1 else entry.name
             todo.append(Job(name, session, session.task(entry.workload, entry.ranges, entry.mask)))
-        seconds = choice.seconds(options, len(todo))
         again = choice.minutes is not None
         agenda = Agenda(todo, every=choice.every, seconds=seconds, again=again)
         old = sessions.values() if other.again else ()
         found = [take_over(session, display.begin, display) for session in old]
         for outcome in itertools.chain(agenda.run(display.begin, display), *found):
-            outcomes.append(outcome)
             display.end(outcome)
 
 
 def _document(
     outcomes: Sequence[Outcome], logs: Path, interrupted: bool, end: SelectError | None
 ) -> dict[str, Any]:
-    fresh = [each.record for each in outcomes if each.record and each.fresh]
-    document: dict[str, Any] = {
-        "tuning_logs": logs,
-        "interrupted": interrupted,
-        "busy_cores": max((record.busy_cores or 0.0 for record in fresh), default=0.0),
-        "error": None if end is None else str(end),
-        "workloads": [],
-    }
+    busy = [each.record.busy_cores or 0.0 for each in outcomes if each.record and each.fresh]
+    workloads = []
     for outcome in outcomes:
         knobs = [vars(knob) | {"gain": knob.gain} for knob in outcome.knobs]
-        document["workloads"].append(vars(outcome) | {"knobs": knobs})
-        if (record := outcome.record) is not None:
+        workloads.append(vars(outcome) | {"knobs": knobs})
+        if record := outcome.record:
             more = {"workload": record.workload.to_json(), "default_won": record.default_won}
             told = {name: getattr(record, name) for name in (*OF_OUTCOMES, "name")}
-            document["workloads"][-1]["record"] = told | more
-    return document
+            workloads[-1]["record"] = told | more
+    return {
+        "tuning_logs": logs,
+        "interrupted": interrupted,
+        "busy_cores": max(busy, default=0.0),
+        "error": None if end is None else str(end),
+        "workloads": workloads,
+    }

@@ -42,8 +42,8 @@ class Display(Bar):
     def __init__(self, workloads: int, *, quiet: bool = False) -> None:
         self.workloads = workloads
         self._quiet = quiet
-        self._done = 0
         self._name = ""
+        self.outcomes: list[Outcome] = []  # of the workloads that are done
         self.progress: Progress | None = None  # of the workload that is being tuned
         console = Console(stderr=True, quiet=not sys.stderr.isatty())
         line = TextColumn("{task.description}", table_column=Column(no_wrap=True))
@@ -54,16 +54,16 @@ class Display(Bar):
     def begin(self, job: Job) -> None:
         """Begin with a workload: its default is measured, or it is tuned."""
         self.progress = None
-        self._name = f"{self._done + 1}/{self.workloads} {job.name}"
+        self._name = f"{len(self.outcomes) + 1}/{self.workloads} {job.name}"
         self.reset(self._bar, description=self._name)
 
     def end(self, outcome: Outcome) -> None:
-        """Count a workload that is done."""
-        self._done += 1
+        """Keep the outcome of a workload that is done."""
+        self.outcomes.append(outcome)
         self.progress = None
         if self.console.quiet and not self._quiet and self.workloads > 1:
             told = "; ".join(filter(None, (_gain(outcome), *_notes(outcome))))
-            line = f"{self._done}/{self.workloads} {outcome.name}: {told}"
+            line = f"{len(self.outcomes)}/{self.workloads} {outcome.name}: {told}"
             print(line, file=sys.stderr, flush=True)
 
     def __call__(self, progress: Progress) -> None:
@@ -107,16 +107,17 @@ def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield name
             name = ""
         default = outcome.default_seconds
-        share, trials = "-", "-"
+        seconds, share, trials = None, "-", "-"
         if record:
             default = record.default_seconds
+            seconds = record.seconds
             trials = str(record.trials)
-            moved = access_pattern(record.workload).bytes_moved()
-            share = f"{moved / record.seconds / roof:.0%}" if roof else "-"
-        cells = f"{duration(default):>9} {duration(record.seconds if record else None):>9}"
-        yield f"{name:{_NAME}} {cells} {_gain(outcome) or '-':>7} {share:>7} {trials:>6}"
+            if roof:
+                share = f"{access_pattern(record.workload).bytes_moved() / seconds / roof:.0%}"
+        cells = f"{duration(default):>9} {duration(seconds):>9} {_gain(outcome) or '-':>7}"
+        yield f"{name:{_NAME}} {cells} {share:>7} {trials:>6}"
         for note in _notes(outcome):
-            yield from textwrap.wrap(note, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+            yield from _wrapped(note)
 
 
 def report_of_knobs(knobs: Sequence[Knob]) -> Iterator[str]:
@@ -130,9 +131,12 @@ def report_of_knobs(knobs: Sequence[Knob]) -> Iterator[str]:
             f"{value}: {'failed' if best is None else duration(best)}"
             for value, best in knob.tried.items()
         )
-        yield from textwrap.wrap(
-            f"tried {', '.join(tried)}", _WIDTH, initial_indent="  ", subsequent_indent="    "
-        )
+        yield from _wrapped(f"tried {', '.join(tried)}")
+
+
+def _wrapped(text: str) -> list[str]:
+    """The lines of a note, indented."""
+    return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
@@ -158,29 +162,29 @@ def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
     trials.locator_params(axis="x", integer=True)
     trials.set(title="Best so far, and the gain in the finals\n(hatched: unsure)", xlabel="trials")
     worth.set(title="What each knob is worth\n(1 = the default's value; hatched: unsure)")
+    hatched: dict[str, Any] = {"facecolor": "none", "hatch": "//", "edgecolor": "lightgray"}
     for row, outcome in enumerate(outcomes):
+        unsure = is_unsure(outcome)
         if outcome.seconds and outcome.seconds[0]:
             timed = (math.inf if each is None else each for each in outcome.seconds)
             best = [outcome.seconds[0] / each for each in itertools.accumulate(timed, min)]
-            heights = [0.9 * (gain - 1) / max(best[-1] - 1, 0.1) for gain in best]
+            most = max(best[-1] - 1, 0.1)
             bottom = row + 0.45
-            tops = [bottom - height for height in heights]
+            tops = [bottom - 0.9 * (gain - 1) / most for gain in best]
             steps = range(1, len(best) + 1)
-            filled: dict[str, Any] = {"facecolor": "none", "hatch": "//", "edgecolor": "lightgray"}
-            if not is_unsure(outcome):
-                filled = {"facecolor": "C0", "alpha": 0.4}
+            filled = hatched if unsure else {"facecolor": "C0", "alpha": 0.4}
             trials.fill_between(steps, bottom, tops, step="post", **filled)
             found = outcome.record.gain if outcome.record else 1.0
             said = f"{best[-1]:.2f}, finals {found:.2f}"
             trials.text(1, row, said, va="center", fontsize=8)
-        unsure = is_unsure(outcome)
         for knob in outcome.knobs:
             column = names.index(knob.name)
-            color = "C2" if knob.gain > 1 else "C3"
-            look: dict[str, Any] = {"facecolor": "none", "hatch": "//"}
+            look = hatched
             if not unsure:
-                look = {"facecolor": color, "alpha": min(1.0, abs(math.log(knob.gain)) + 0.1)}
-            worth.bar(column, 1, 1, row - 0.5, edgecolor="lightgray", **look)
+                alpha = min(1.0, abs(math.log(knob.gain)) + 0.1)
+                color = "C2" if knob.gain > 1 else "C3"
+                look = {"facecolor": color, "alpha": alpha, "edgecolor": "lightgray"}
+            worth.bar(column, 1, 1, row - 0.5, **look)
             text = f"{knob.default} -> {knob.value}:\n{knob.gain:.2f}"
             worth.text(column, row, text, ha="center", va="center", fontsize=9)
     worth.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize=9)
@@ -194,8 +198,7 @@ def plot(path: Path, outcomes: Sequence[Outcome]) -> None:
 
 def is_unsure(outcome: Outcome) -> bool:
     """Whether a workload's outcome cannot be trusted, accepted or not."""
-    record = outcome.record
-    return record is not None and bool(record.unsure or record.accepted)
+    return bool(outcome.record and (outcome.record.unsure or outcome.record.accepted))
 
 
 def interruption(outcomes: Sequence[Outcome], workloads: int, progress: Progress | None) -> str:
