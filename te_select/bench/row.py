@@ -99,11 +99,8 @@ class Row:
     @property
     def best(self) -> str | None:
         """The fastest peer whose result is right, by `times`."""
-
-        def ratio(name: str) -> float:
-            return self.times(name) or self.ranked[name].median
-
-        return min(self.ranked, key=ratio, default=None)
+        ranked = self.ranked
+        return min(ranked, key=lambda k: self.times(k) or ranked[k].median, default=None)
 
     def times(self, other: str | None) -> float | None:
         """The median of another contestant over the kernel's; None without both.

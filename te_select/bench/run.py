@@ -116,8 +116,7 @@ class Contest:
         """Prepare and verify a contestant; it is ranked only if its result is right."""
         try:
             calls = prepare()
-            wrong = self.stage.check(calls[0], self.sets[0], result)
-            if wrong:
+            if wrong := self.stage.check(calls[0], self.sets[0], result):
                 self.wrong[name] = wrong
             else:
                 self.contestants[name] = self.stage.contestant(in_turns(calls), peer)
@@ -140,11 +139,7 @@ def in_turns(calls: Sequence[Call]) -> Call:
     if len(calls) == 1:
         return calls[0]
     turns = itertools.cycle(calls)
-
-    def call() -> Any:
-        return next(turns)()
-
-    return call
+    return lambda: next(turns)()  # noqa: PLW0108 - another one at every call
 
 
 def decided(

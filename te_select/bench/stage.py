@@ -33,7 +33,7 @@ class Stage:
     """
 
     def __init__(self, target: str) -> None:
-        self.target = target
+        """Do nothing."""
 
     def count(self, moved: int, cold: bool) -> tuple[int, str]:
         """How many sets of operands, and how much of them the caches hold at a call."""

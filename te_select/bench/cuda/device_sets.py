@@ -1,6 +1,5 @@
 """Operands of a bench in a CUDA device's memory: sets used in turns, so that no cache helps."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,15 +44,6 @@ class DeviceSet:
         """Cond, then, else_ and out."""
         return self.cond, self.then, self.else_, self.out
 
-    def bound(self, from_dlpack: Callable[[Any], Any], boolean: Any, element: Any) -> list[Any]:
-        """The same memory as arrays of a library, in shapes that it broadcasts as the rule does."""
-        shapes = [array.shape for array in (*self.host.aligned(), self.host.out)]
-        kinds = (boolean, *[element] * 3)
-        return [
-            from_dlpack(as_bytes(array)).view(kind).reshape(shape)
-            for array, kind, shape in zip(self.arrays(), kinds, shapes, strict=True)
-        ]
-
 
 def make_sets(host: Operands, count: int) -> list[DeviceSet]:
     """Copy one set of operands to the device, ``count`` times.
@@ -73,9 +63,16 @@ def as_bytes(array: DeviceArray) -> DeviceArray:
 
 
 def torch_tensors(operands: DeviceSet) -> list[Any]:
-    """Cond, then, else_ and out as torch tensors over the same memory."""
+    """The same memory as torch tensors, in shapes that torch broadcasts as the rule does."""
     torch = load("torch")
-    return operands.bound(torch.from_dlpack, torch.bool, getattr(torch, operands.workload.dtype))
+    host = operands.host
+    kinds = (torch.bool, *[getattr(torch, host.workload.dtype)] * 3)
+    return [
+        torch.from_dlpack(as_bytes(array)).view(kind).reshape(like.shape)
+        for array, kind, like in zip(
+            operands.arrays(), kinds, (*host.aligned(), host.out), strict=True
+        )
+    ]
 
 
 def strides(pattern: AccessPattern) -> list[dict[str, int]]:

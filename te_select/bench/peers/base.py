@@ -16,6 +16,7 @@ from te_select.verify.reference import Array
 
 Call = Callable[[], Any]
 GROUP = "te_select.peers"
+load = importlib.import_module  # of what only some machines have
 
 
 class UnsupportedError(Exception):
@@ -46,7 +47,7 @@ class Peer(abc.ABC):
         """Why this peer cannot run here, or None if it can."""
         try:
             for module in self.modules:
-                importlib.import_module(module)
+                load(module)
         except Exception as error:  # a package that is broken may raise anything
             reason = first_line(error)
             return f"{reason}; pip install {self.install}" if self.install else reason
@@ -87,11 +88,6 @@ def first_line(error: Exception) -> str:
     """An exception's message, short enough for a report."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:160]
-
-
-def load(module: str) -> Any:
-    """Import a module that only some machines have."""
-    return importlib.import_module(module)
 
 
 def words(array: Array) -> Array:

@@ -1,6 +1,7 @@
 """Peers that are called without compiling: NumPy and torch."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ class NumPy(Peer):
 
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
         """Bind the operands."""
-        return [_bind(np.where, *operands.aligned()) for operands in sets]
+        return [partial(np.where, *operands.aligned()) for operands in sets]
 
     def result(self, value: Any, operands: Operands) -> Array:
         """The array that was allocated."""
@@ -38,7 +39,7 @@ class NumPyCopyTo(Peer):
             np.copyto(out, else_)
             np.copyto(out, then, where=cond)
 
-        return [_bind(copy, *operands.aligned(), operands.out) for operands in sets]
+        return [partial(copy, *(*operands.aligned(), operands.out)) for operands in sets]
 
 
 class Torch(Peer):
@@ -53,7 +54,7 @@ class Torch(Peer):
         torch = load("torch")
         torch.set_num_threads(threads())
         where = self.where(torch)
-        return [_bind(where, *self.tensors(operands)) for operands in sets]
+        return [partial(where, *self.tensors(operands)) for operands in sets]
 
     @staticmethod
     def where(torch: Any) -> Callable[..., None]:
@@ -76,7 +77,3 @@ class Torch(Peer):
             flat = array.reshape(-1).view(np.uint8)
             tensors.append(torch.from_numpy(flat).view(kind).reshape(array.shape))
         return tensors
-
-
-def _bind(function: Any, *arguments: Any) -> Call:
-    return lambda: function(*arguments)

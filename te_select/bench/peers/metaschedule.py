@@ -1,5 +1,6 @@
 """TVM's own operator, without a schedule and with the one that TVM's own tuner finds for it."""
 
+import functools
 import logging
 import os
 import sys
@@ -101,7 +102,7 @@ def bind_tensors(function: Any, operands: Operands) -> Call:
     from_dlpack = load("tvm_ffi").from_dlpack
     arrays = [*operands.aligned(), operands.out]
     tensors = [from_dlpack(array if array.dtype == np.bool_ else words(array)) for array in arrays]
-    return lambda: function(*tensors)
+    return functools.partial(function, *tensors)
 
 
 def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[Any, int]:
