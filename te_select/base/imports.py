@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import gc
 import sys
+import traceback
 from collections.abc import Iterator
 
 from te_select.errors import NotInstalledError, SelectError, ToolchainError, caught
@@ -48,17 +49,14 @@ def broken_torch_explained() -> Iterator[None]:
     except SelectError:
         raise
     except caught(Exception) as error:
-        place = error.__traceback__
         importing = False
-        while place is not None:
-            module = str(place.tb_frame.f_globals.get("__name__"))
-            code = place.tb_frame.f_code
-            if module == "tvm_ffi" and code.co_name == "<module>":
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            module = str(frame.f_globals.get("__name__"))
+            if module == "tvm_ffi" and frame.f_code.co_name == "<module>":
                 importing = True
             if importing and ("torch" in module or "torch" in str(error)):
                 raise ToolchainError(
                     f"torch is installed but broken ({type(error).__name__}: {error}), and tvm-ffi "
                     "imports it with itself; install torch again, or uninstall it"
                 ) from error
-            place = place.tb_next
         raise

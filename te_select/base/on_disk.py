@@ -46,9 +46,11 @@ def library_here(path: str | os.PathLike[str]) -> Path:
         only.
     """
     checked = library_path(path)
+    if not is_missing(checked):
+        return checked
     own = for_machine(checked, platform.machine())
-    if not is_missing(checked) or is_there(own):
-        return own if is_missing(checked) else checked
+    if is_there(own):
+        return own
     with suppress(OSError):
         names = sorted(each.name for each in checked.parent.iterdir() if each.suffix == ".so")
         if others := [name for name in names if name.startswith(f"{checked.stem}.")]:

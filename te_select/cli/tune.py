@@ -70,6 +70,11 @@ class ChoiceFlags:
         float | None, typer.Option(min=0.0, help="The most, for all; 0: nothing.")
     ] = None
 
+    def seconds(self, options: Options, workloads: int) -> float:
+        """The most that a session of so many workloads may take."""
+        of_effort = options.usual.seconds * workloads
+        return of_effort if self.minutes is None else 60 * self.minutes
+
 
 @dataclass(frozen=True)
 class TrialFlags:
@@ -139,8 +144,7 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     _check_fixed(fixed, targets)
     logs = place.tuning_logs or user_folder()
     count = len(wanted) * len(targets)
-    minutes = choice.minutes
-    seconds = options.usual.seconds * count if minutes is None else 60 * minutes
+    seconds = choice.seconds(options, count)
     if not as_json:
         _begin(count, seconds, options, place)
     display = show.Display(count, quiet=as_json)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from te_select.base import kinds
-from te_select.errors import TuningError, caught, warn
+from te_select.errors import TuningError, suppress, warn
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.workload import Workload
 from te_select.records import fields, folders
@@ -183,11 +183,11 @@ def read(folder: Path) -> Log:
     TuningError
         If the file cannot be read, or has lines of which none is usable.
     """
-    try:
+    stamp = None
+    with suppress(OSError, ValueError):
         found = (folder / SESSIONS).stat()
-    except caught(OSError, ValueError):
-        return _read(folder, None)
-    return _read(folder, (found.st_mtime_ns, found.st_size, found.st_ino))
+        stamp = found.st_mtime_ns, found.st_size, found.st_ino
+    return _read(folder, stamp)
 
 
 @functools.lru_cache(maxsize=64)

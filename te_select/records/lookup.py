@@ -101,11 +101,7 @@ def find(
     unsure = None
     place = folders.of_target(target.records)
     must = logs is not None and not within
-    entries = [
-        (number, entry)
-        for number, root in enumerate(roots)
-        for entry in _usable(root / place, must=must)
-    ]
+    entries = [entry for root in roots for entry in _usable(root / place, must=must)]
     if must and not entries:
         held = {each.name for each in folders.of_targets(roots[0])}
         if not held or place in held:
@@ -114,17 +110,18 @@ def find(
                 f"TARGET/{folders.SESSIONS}, as te-select tune writes it"
             )
     for entry, found in _ranked(workload, target, entries, place):
-        if (problem := doubt.unusable(entry)) is None:
+        if not entry.unsure:
             return replace(found, why=found.why + passed, unsure=unsure)
-        if entry.unsure and found.origin.startswith(origin.TUNED):
+        if found.origin.startswith(origin.TUNED):
             unsure = unsure or entry
-        passed = passed or f"; the record {place}/{entry.key} is not used: {problem}"
+        why = f"it is unsure: {entry.unsure}"
+        passed = passed or f"; the record {place}/{entry.key} is not used: {why}"
     why = origin.OF_SCHEDULE + passed if passed else origin.NONE_NEAR
     return Found(None, origin.DEFAULT, why, unsure)
 
 
 def _usable(place: Path, must: bool) -> list[Record]:
-    """The usable records of a folder; with ``must``, a folder that cannot be read is an error."""
+    """The usable records of a folder, the fastest first; with ``must``, it must be readable."""
     try:
         found = log.read(place)
     except TuningError as error:
@@ -137,19 +134,20 @@ def _usable(place: Path, must: bool) -> list[Record]:
     odd = [f"{entry.key}: {problem}" for entry, problem in judged if problem is not None]
     if odd:
         warn(f"{place}: {len(odd)} of {len(judged)} records are left out ({odd[0]}): tune again")
-    return [entry for entry, problem in judged if problem is None]
+    usable = [entry for entry, problem in judged if problem is None]
+    return sorted(usable, key=lambda entry: entry.seconds)
 
 
 def _ranked(
-    workload: Workload, target: ResolvedTarget, entries: list[tuple[int, Record]], place: str
+    workload: Workload, target: ResolvedTarget, entries: list[Record], place: str
 ) -> Iterator[tuple[Record, Found]]:
-    """The records of a folder that are near, the nearest first."""
+    """The records that are near, the nearest first; of equally near ones in their order."""
     pattern = access_pattern(workload)
     schedule = schedule_of(target.kind)
     elements = access_pattern(representative(workload)).elements or 1
     names = set(workload.dim_names)
     ranked = []
-    for root, entry in entries:
+    for entry in entries:
         factor = origin.ratio(pattern, entry.pattern)
         ranged = bool(entry.sized_names)
         its = doubt.resolved(entry.target)
@@ -158,9 +156,8 @@ def _ranked(
         # The folder's name is not enough: for a target in JSON it is ten digits of a digest.
         if its and str(its.tvm) == str(target.tvm):
             apart = abs(math.log((entry.pattern.elements or 1) / elements))
-            order = factor, not ranged, apart, root, entry.seconds
-            ranked.append((order, entry))
-    for (factor, unranged, *_), entry in sorted(ranked, key=lambda each: each[0]):
+            ranked.append(((factor, not ranged, apart), entry))
+    for (factor, unranged, _), entry in sorted(ranked, key=lambda each: each[0]):
         own = factor == 1 and not (unranged and names)
         alike = not unranged or schedule.may_share_record(pattern, entry.pattern, target.tvm)
         if not own and not alike:

@@ -81,13 +81,15 @@ def merge(
     """
     merged = Merged([], [], [], [], [])
     for name, entries, complaints in contents(source, target, only):
-        asked = [(entry, _no_better(entry) if better else "") for entry in entries]
-        merged.left_out.extend(f"{name}/{entry.key}: {why}" for entry, why in asked if why)
-        wanted = [entry for entry, why in asked if not why]
-        judged = [(entry, doubt.misfit(entry)) for entry in wanted]
         merged.refused.extend(complaints)
-        merged.refused.extend(f"{name}/{entry.key}: {why}" for entry, why in judged if why)
-        usable = [entry for entry, why in judged if why is None]
+        usable = []
+        for entry in entries:
+            if better and (why := _no_better(entry)):
+                merged.left_out.append(f"{name}/{entry.key}: {why}")
+            elif problem := doubt.misfit(entry):
+                merged.refused.append(f"{name}/{entry.key}: {problem}")
+            else:
+                usable.append(entry)
         put = writer.put(destination / name, usable, doubt.is_better) if usable else []
         for entry in usable:
             (merged.taken if entry in put else merged.kept).append(f"{name}/{entry.key}")
@@ -129,8 +131,11 @@ def prune(logs: Path, target: str = "*") -> list[str]:
     gone: list[str] = []
     for name, entries, complaints in contents(logs, target):
         gone += complaints
-        told = [(entry, doubt.unusable(entry)) for entry in entries]
-        gone += [f"{name}/{entry.key}: {why}" for entry, why in told if why]
-        if told:
-            writer.drop(logs / name, [entry for entry, why in told if why])
+        useless = []
+        for entry in entries:
+            if why := doubt.unusable(entry):
+                useless.append(entry)
+                gone.append(f"{name}/{entry.key}: {why}")
+        if entries:
+            writer.drop(logs / name, useless)
     return gone

@@ -1,14 +1,8 @@
 """Where a config comes from, in the words of a kernel and its manifest."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.operator.workload import Workload
-
-if TYPE_CHECKING:
-    from te_select.records.log import Record
+from te_select.records.log import Record
 
 DEFAULT = "default"
 BY_HAND = "by hand"
@@ -47,7 +41,8 @@ def outcome(record: Record) -> str:
     told = [f"{name} {said}" for name in ("cond", "sizes") if (said := getattr(record, name))]
     if held := record.session.get("fixed"):
         told.append(f"with {held} held")
-    told += [f"unsure, and accepted: {record.accepted}"] if record.accepted else []
+    if record.accepted:
+        told.append(f"unsure, and accepted: {record.accepted}")
     under = f" ({'; '.join(told)})" if told else ""
     if record.default_won:  # times of two configs never agree to the last bit
         return f"the default was the best of {record.trials} configs{under}"
