@@ -66,12 +66,12 @@ def _shares(axes: Any, rows: Sequence[Row]) -> None:
     top = max(1.1, *(ours for ours, _, _ in found)) * 1.1
     for place, (ours, name, row) in enumerate(found):
         speed_up = row.times(row.best)
-        if speed_up is not None:
+        if speed_up:
             color = _OURS if speed_up >= 1 else _SLOWER
             axes.vlines(place, *sorted((ours, ours / speed_up)), color=color, alpha=0.4)
             beside.append((place, ours / speed_up))
         text = name
-        if speed_up is not None and not 1 <= speed_up < _FAR:
+        if speed_up and not 1 <= speed_up < _FAR:
             text = f"{name}: {speed_up:.2g}x {row.best}"
         elif _USUAL[0] <= ours <= _USUAL[1]:
             continue

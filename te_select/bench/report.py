@@ -74,7 +74,7 @@ def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
     for row in rows:
         peers = {name: name for name in row.ranked} | {"best peer": row.best}
         for name, peer in peers.items():
-            if (times := row.times(peer)) is not None:
+            if times := row.times(peer):
                 ratios[name].append(times)
     return {name: (statistics.geometric_mean(each), len(each)) for name, each in ratios.items()}
 
@@ -82,12 +82,12 @@ def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
 def document(results: Results) -> dict[str, Any]:
     """Everything that was measured, and the machine, as JSON types."""
     return {
-        "machine": dict(results.machine),
+        "machine": results.machine,
         "device": results.device,
         "busy_cores": results.busy,
         "target": results.options.target,
         "interrupted": results.interrupted,
-        "absent": dict(results.absent),
+        "absent": results.absent,
         "geometric_means": {
             name: {"times": times, "rows": count}
             for name, (times, count) in geometric_means(results.rows).items()
@@ -158,7 +158,7 @@ def cells(row: Row) -> dict[str, str]:
 
 def _ms(row: Row, name: str | None) -> str:
     timing = row.timings.get(name or "")
-    return "" if timing is None else f"{timing.median * 1e3:#.3g}".rstrip(".")
+    return f"{timing.median * 1e3:#.3g}".rstrip(".") if timing else ""
 
 
 def _times(row: Row, other: str | None) -> str:
@@ -183,13 +183,13 @@ def _row(row: Row, options: Options) -> dict[str, Any]:
             for name, timing in row.timings.items()
         },
         "bytes_per_second": {name: row.rate(name) for name in row.timings},
-        "roof": {"bytes_per_second": row.roof, "how": dict(row.how)},
+        "roof": {"bytes_per_second": row.roof, "how": row.how},
         "share_of_roof": row.share(OURS),
         "best_peer": row.best,
         "times": {name: row.times(name) for name in row.timings if name != OURS},
-        "head_to_head": dict(row.duels),
-        "wrong": dict(row.wrong),
-        "unsupported": dict(row.unsupported),
+        "head_to_head": row.duels,
+        "wrong": row.wrong,
+        "unsupported": row.unsupported,
         "queued": list(row.queued),
         "command": command(row, options),
     }

@@ -107,11 +107,9 @@ class Row:
 
         If the two met again, the medians are those of their rounds head to head.
         """
-        if OURS not in self.timings or other is None or other not in self.timings:
+        if not other or not {OURS, other} <= self.timings.keys():
             return None
-        if other in self.duels:
-            return self.duels[other]
-        return self.timings[other].median / self.timings[OURS].median
+        return self.duels.get(other) or self.timings[other].median / self.timings[OURS].median
 
     def rate(self, name: str) -> float:
         """Bytes per second of a contestant, or of a probe, which moves whole vectors."""

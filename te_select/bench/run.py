@@ -151,7 +151,7 @@ def decided(
 
     ``turns`` times contestants over a number of rounds.
     """
-    while row.rounds < DUEL_ROUNDS and (best := row.best) is not None and best not in row.duels:
+    while row.rounds < DUEL_ROUNDS and (best := row.best) and best not in row.duels:
         times = row.times(best)
         if times is None or abs(times - 1) > CLOSE:
             break

@@ -95,7 +95,7 @@ def calls_of(kernel: Kernel, sets: Sequence[Operands]) -> list[Call]:
 
     NumPy has no DLPack for complex numbers and the types of ml_dtypes, so these go as arrays.
     """
-    arrays = [(each.cond, each.then, each.else_, each.out) for each in sets]
+    arrays = [each.arrays() for each in sets]
     try:
         tensors = [tuple(map(tvm_ffi.from_dlpack, four)) for four in arrays]
     except (BufferError, RuntimeError, TypeError):

@@ -90,7 +90,7 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
         console.show(report.document(results), as_json)
     else:
         print_report(results)
-    if plot is not None and rows:
+    if plot and rows:
         from te_select.bench.plot import plot as draw  # noqa: PLC0415 - imports matplotlib
 
         draw(plot, rows, device)

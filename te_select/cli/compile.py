@@ -59,7 +59,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
     if static and static_object:
         raise console.UsageError("--static and --static-object are given; expected one of them")
     wanted: list[Workload] | list[ModelNode]
-    if model is not None:
+    if model:
         flags.no_meaning("beside --model", **given.given)
         wanted = nodes = models.read_nodes(model)
     else:
@@ -88,7 +88,7 @@ def compile_command(  # noqa: PLR0913, PLR0917 - one per flag
         "seconds": round(end - imported, 3),
         "import_seconds": round(imported - start, 3),
     }
-    if model is not None:
+    if model:
         manifest = read_manifest(Path(libraries[0]["path"]))
         served = {node["place"]: node["symbol"] for node in manifest["nodes"]}
         found = [models.describe(node, {}) | {"symbol": served[node.place]} for node in nodes]

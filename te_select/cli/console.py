@@ -83,7 +83,7 @@ class Group(TyperGroup):
             # Typer's own `main` would draw a box around errors, and say nothing of an interrupt.
             with broken_torch_explained(), self.make_context("te-select", words) as context:
                 code = self.invoke(context)
-            if sys.stdout is not None:
+            if sys.stdout:
                 sys.stdout.flush()
         except typer.Exit as end:
             code = end.exit_code
@@ -159,8 +159,12 @@ def print_table(
         columns = [name for name in rows[0] if name not in least[:count]]
         for name in columns:
             number = name in right or all(isinstance(row[name], (int, float)) for row in rows)
-            table.add_column(name, overflow="fold", no_wrap=bool(least) and name != columns[0])
-            table.columns[-1].justify = "right" if number else "left"
+            table.add_column(
+                name,
+                justify="right" if number else "left",
+                overflow="fold",
+                no_wrap=bool(least) and name != columns[0],
+            )
         for row in rows:
             table.add_row(*(_in_words(row[name]) for name in columns))
         width = console.measure(table, options=unbounded).maximum

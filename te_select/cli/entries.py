@@ -92,14 +92,14 @@ def entries_of(
         raise UsageError(
             f"more than one of workload flags, --suite or --only, {last} is given; expected one"
         )
-    if of_suite or (of_bench and not flags.given and model.model is None):
+    if of_suite or (of_bench and not flags.given and not model.model):
         no_meaning("beside a suite", size=model.size)
         return suite.entries()
-    if captured is not None:
+    if captured:
         return [entry for _, entry in sorted(_captured(captured), key=lambda each: -each[0])]
     if where is not None:
         return [Entry(where, _typical(where), "given", of_where=True)]
-    if model.model is not None:
+    if model.model:
         nodes = models.read_nodes(model.model)
         compiled = {node.workload: node.place for node in reversed(nodes) if node.workload}
         listed = [(place, workload) for workload, place in reversed(compiled.items())]
@@ -109,7 +109,7 @@ def entries_of(
                 "no Where or Select of the model can be compiled; inspect --model says why"
             )
     else:
-        listed = gather(flags) if library is None else _kernels(library)
+        listed = _kernels(library) if library else gather(flags)
         dims = {dim for _, workload in listed for dim in workload.dim_names}
     sizes = models.parse_sizes(model.size, dims)
     sized = ((name, *models.at_sizes(each, sizes, name, bind=of_bench)) for name, each in listed)

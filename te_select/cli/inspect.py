@@ -63,14 +63,14 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     Example: te-select inspect --model model.onnx --size batch=8 --size sequence=512
     """
     flags.check_known("--source", source, kinds.sources())
-    if of_model.model is not None:
+    if of_model.model:
         other = {"level": level, "config": config, "load": load, "sbom": sbom, "library": path}
         other |= {"tuning_logs": logs, "source": source, "kernel": kernel, "target": target}
         flags.no_meaning("beside --model", **other, **given.given)
         _show_model(of_model.model, of_model.size, as_json)
         return
     flags.no_meaning("without --model", size=of_model.size)
-    if path is not None:
+    if path:
         other = {"target": target, "config": config, "tuning_logs": logs}
         flags.no_meaning("beside a library", **other, **given.given)
         path = check_library(path)
@@ -85,13 +85,13 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         flags.no_meaning("beside workload flags", load=load, sbom=sbom)
         document = _of_workload(gather(given)[0][1], target or "native", logs, config)
     flags.check_known("--kernel", kernel, [each["symbol"] for each in document["kernels"]])
-    if kernel is not None:
+    if kernel:
         document["kernels"] = [each for each in document["kernels"] if each["symbol"] == kernel]
-    if source is not None:
+    if source:
         _add_source(document, source, level)
     elif level is not None:
         raise console.UsageError("--level needs --source; expected --source beside it")
-    if source is not None and not as_json:
+    if source and not as_json:
         print(document["kernels"][0]["source"])
     elif as_json:
         console.show(document, as_json)

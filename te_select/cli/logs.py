@@ -153,7 +153,7 @@ def prune_command(logs: Folder = None, target: Targets = "*", as_json: flags.Jso
     """
     from te_select.records.manage import prune  # noqa: PLC0415 - imports tvm
 
-    place = folders.user_folder() if logs is None else _checked(logs)
+    place = _checked(logs) if logs else folders.user_folder()
     show({"dropped": prune(place, target) if place.is_dir() else []}, as_json)
 
 
@@ -197,7 +197,7 @@ def _checked(logs: Path) -> Path:
 
 
 def _folders(logs: Path | None) -> list[Path]:
-    return folders.default_folders() if logs is None else [_checked(logs)]
+    return [_checked(logs)] if logs else folders.default_folders()
 
 
 def _merge(

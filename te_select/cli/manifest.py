@@ -17,6 +17,8 @@ from te_select.operator.workload import Workload
 from te_select.runtime.artifact import stored
 
 _ON_PYPI = {"te-select", "Apache TVM", "Apache TVM FFI"}
+_INSIDE = {"type": "library", "scope": "required"}
+_MAKER = {"type": "application", "scope": "excluded"}
 
 
 def read_manifest(path: Path, *, check: bool = True) -> dict[str, Any]:
@@ -110,8 +112,7 @@ def cyclonedx(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     parts = [
         {
             **_package(part["name"], part["version"]),
-            "type": "library" if part["part"] == "code" else "application",
-            "scope": "required" if part["part"] == "code" else "excluded",
+            **(_INSIDE if part["part"] == "code" else _MAKER),
             **({"licenses": [{"expression": part["license"]}]} if part["license"] else {}),
         }
         for part in manifest.get("components", ())

@@ -163,17 +163,17 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     else:
         rest = show.interruption(outcomes, count, display.progress) if interrupted else ""
         _print(outcomes, wanted, logs, rest, is_own=place.tuning_logs is None)
-    if plot is not None:
+    if plot:
         drawn = [outcome for outcome in outcomes if outcome.knobs]
         if drawn:
             show.plot(plot, drawn)
         if not as_json:
             print(f"drawn in {plot}" if drawn else "nothing to draw: no workload is done")
-    if end is not None and not as_json:
+    if end and not as_json:
         raise end
     if interrupted:
         raise typer.Exit(interrupts.CODE)
-    if end is not None or any(outcome.error for outcome in outcomes):
+    if end or any(outcome.error for outcome in outcomes):
         raise typer.Exit(console.FAILED)
 
 
@@ -318,6 +318,6 @@ def _document(
         "tuning_logs": logs,
         "interrupted": interrupted,
         "busy_cores": max(busy, default=0.0),
-        "error": None if end is None else str(end),
+        "error": str(end) if end else None,
         "workloads": workloads,
     }

@@ -80,4 +80,4 @@ def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:
         {loaded.workload.name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)
     )
     flags.check_known("--kernel", name, kernels, f"is not in {path}")
-    return [kernels[name]] if name is not None else list(kernels.values())
+    return [kernels[name]] if name else list(kernels.values())

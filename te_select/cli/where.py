@@ -43,7 +43,7 @@ def build_command(
 
     Example: te-select where build --target x86-64-v2,x86-64-v3,x86-64-v4 -o build/where.so
     """
-    if output is not None:
+    if output:
         output = check_output(output)
     elif target != "native":
         raise UsageError(

@@ -53,7 +53,7 @@ class WorkloadsFlags(WorkloadFlags):
 def source_of(flags: WorkloadsFlags, model: Path | None, sizes: Sequence[str] | None) -> list[str]:
     """The flags that name the workloads, if these are of a model or of one file."""
     words = []
-    if model is not None:
+    if model:
         words = ["--model", str(model)]
     elif flags.given.keys() == {"workloads"}:
         words = ["--workloads", str(flags.workloads)]
@@ -92,7 +92,7 @@ def gather(flags: WorkloadFlags) -> list[tuple[str, Workload]]:
         items.append(("the flags", given))
     for text in texts:
         items.append(("--workload", _parse_json(f"--workload {shown(text)}", text)))
-    if file is not None:
+    if file:
         listed = read_json("--workloads", file, "a JSON list of workloads")
         if not isinstance(listed, list):
             raise UsageError(f"--workloads {file} holds no list; expected [{{...}}, ...]")

@@ -131,10 +131,10 @@ def misfit(entry: Record) -> str | None:
 
     if entry.tvm != tvm.__version__:
         return f"it is of TVM {entry.tvm}, this is {tvm.__version__}"
-    if entry.kind is None:
+    if not entry.kind:
         return f"its target {entry.target} is of no kind of machine that te_select knows"
     target = resolved(entry.target)
-    if target is None:
+    if not target:
         return f"its target {entry.target} is none that te_select takes"
     try:
         schedule_of(entry.kind).config_from(entry.config).checked(entry.pattern, target.tvm)

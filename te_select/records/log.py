@@ -124,7 +124,7 @@ class Record:
     def kind(self) -> str | None:
         """The kind of machine it was measured on; None if te_select knows no such kind."""
         found = kinds.of_tvm(str(json.loads(self.target).get("kind")))
-        return None if found is None else found.name
+        return found.name if found else None
 
 
 @dataclass(frozen=True)

@@ -131,10 +131,10 @@ def _usable(place: Path, must: bool) -> list[Record]:
         return []
     found.warn()
     judged = [(entry, doubt.misfit(entry)) for entry in found.entries]
-    odd = [f"{entry.key}: {problem}" for entry, problem in judged if problem is not None]
+    odd = [f"{entry.key}: {problem}" for entry, problem in judged if problem]
     if odd:
         warn(f"{place}: {len(odd)} of {len(judged)} records are left out ({odd[0]}): tune again")
-    usable = [entry for entry, problem in judged if problem is None]
+    usable = [entry for entry, problem in judged if not problem]
     return sorted(usable, key=lambda entry: entry.seconds)
 
 

@@ -100,7 +100,7 @@ def _origin(workload: Workload, level: ResolvedTarget, logs: Any) -> tuple[str, 
     except caught(TuningError) as error:
         return str(error), str(error)
     why = found.origin
-    if (own := found.unsure) is not None:
+    if own := found.unsure:
         why = f"its record is unsure: {own.unsure}"
         if own.trials > 1:  # a default that met no other config is never kept
             why += "; --accept-unsure keeps it"

@@ -63,6 +63,10 @@ class Operands:
     else_: Array
     out: Array
 
+    def arrays(self) -> tuple[Array, Array, Array, Array]:
+        """Cond, then, else_ and out."""
+        return self.cond, self.then, self.else_, self.out
+
     def aligned(self) -> tuple[Array, ...]:
         """Cond, then and else_ in shapes that NumPy broadcasts in the same way as the rule."""
         if self.workload.auto_broadcast != "pdpd":
@@ -108,7 +112,7 @@ def placed(operands: Operands, ahead: int) -> Operands:
     read of what was just stored.
     """
     moved = []
-    for array in (operands.cond, operands.then, operands.else_, operands.out):
+    for array in operands.arrays():
         own = ahead if array is operands.out else 0
         moved.append(aligned_empty(array.shape, array.dtype, APART, own))
         moved[-1][...] = array

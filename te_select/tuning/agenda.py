@@ -230,7 +230,7 @@ class Agenda:
         self._looks.append(time.monotonic() - now)
         if is_first:
             self._begun = time.monotonic()
-        begun = session.last_run is not None and session.last_run.has_begun
+        begun = session.last_run and session.last_run.has_begun
         has_time = self._left(LOOKING) >= self._look_time()
         if job.share < NEAR_ROOF or self._every or begun or not has_time:
             return job
@@ -239,10 +239,8 @@ class Agenda:
         if job.share < NEAR_ROOF:
             return job
         why = f"the default reaches {job.share:.0%} of the roof"
-        doubts = doubt.reasons(watch.others(), 0.0)
-        if not doubts and job.share > BEYOND_ROOF:
-            doubts = "no kernel can"
-        if doubts:
+        impossible = "no kernel can" if job.share > BEYOND_ROOF else ""
+        if doubts := doubt.reasons(watch.others(), 0.0) or impossible:
             why = f"unsure: {why}, but {doubts}"
         return replace(job.outcome(), passed_over=f"{why}; --all tunes it")
 

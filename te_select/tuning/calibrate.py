@@ -220,7 +220,7 @@ def crossover(ratio: Callable[[int], float], sizes: Sequence[int], current: int)
     """
     ratio = functools.cache(ratio)
     first = bisect.bisect_left(sizes, current)
-    low = -1
+    low = 0
     high = len(sizes)
     if first > 0 and ratio(sizes[first - 1]) > STAYS:
         high = first - 1
@@ -228,16 +228,15 @@ def crossover(ratio: Callable[[int], float], sizes: Sequence[int], current: int)
         against = [k for k in range(first, high)[:2] if ratio(sizes[k]) < 1 / STAYS]
         if not against:
             return current
-        low = against[-1]
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if ratio(sizes[middle]) >= 1 else (middle, high)
-    if high == len(sizes):
+        low = against[-1] + 1
+    found = bisect.bisect_left(sizes, True, low, high, key=lambda size: ratio(size) >= 1)
+    if found == len(sizes):
         return NEVER
-    if low < 0:
+    if found == 0:
         return sizes[0]
-    slow, fast = math.log(ratio(sizes[low])), math.log(ratio(sizes[high]))
-    return round(sizes[low] * math.pow(sizes[high] / sizes[low], slow / (slow - fast)))
+    below, above = sizes[found - 1 : found + 1]
+    slow, fast = math.log(ratio(below)), math.log(ratio(above))
+    return round(below * math.pow(above / below, slow / (slow - fast)))
 
 
 def shares(name: str, one: int, several: int, machine: Mapping[str, str | int]) -> dict[str, int]:
@@ -248,9 +247,12 @@ def shares(name: str, one: int, several: int, machine: Mapping[str, str | int]) 
     """
     threads = int(machine["threads"])
     caches = -(-threads // int(machine["threads_per_l3"]))
-    per_thread = NEVER if several >= NEVER else 0
-    per_l3 = 0 if several >= NEVER else several // caches
-    if one < NEVER and threads > caches and one * caches <= several < NEVER:
+    per_thread = 0
+    per_l3 = several // caches
+    if several >= NEVER:
+        per_thread = NEVER
+        per_l3 = 0
+    elif one < NEVER and threads > caches and one * caches <= several:
         per_thread = (several - one * caches) // (threads - caches)
         per_l3 = one - per_thread
         if per_l3 < 0:
@@ -286,8 +288,8 @@ class Bench:
     def call(self, workload: Workload, operands: Operands, decisions: Mapping[str, int]) -> Call:
         """The kernel of a workload on operands, by some decisions."""
         kernel = self.copy(",".join(f"{key}={value}" for key, value in decisions.items()))
-        four = (operands.cond, operands.then, operands.else_, operands.out)
-        return functools.partial(kernel[workload.name], *map(tvm_ffi.from_dlpack, four))
+        tensors = map(tvm_ffi.from_dlpack, operands.arrays())
+        return functools.partial(kernel[workload.name], *tensors)
 
     def compared(
         self, seen: tuple[str, int, int], kernel: tuple[Workload, Operands], ways: Ways, rounds: int

@@ -7,6 +7,7 @@ trials also tell what each knob was worth.
 import contextlib
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,26 +70,20 @@ def knobs_of(trials: Sequence[Trial]) -> list[Knob]:
 
     The trials are those of one workload, the default's first.
     """
-    timed = [(trial.seconds, trial.config) for trial in trials if trial.seconds is not None]
     found = []
     for name, default in trials[0].config.items() if trials else ():
-        with_it = [pair for pair in timed if pair[1].get(name, default) != default]
-        without = [pair[0] for pair in timed if pair not in with_it]
-        if with_it and without:
-            seconds, config = min(with_it, key=lambda pair: pair[0])
-            tried = _tried(trials, name, default)
-            found.append(Knob(name, default, config[name], min(without), seconds, tried))
+        best: dict[int | bool, float] = {}
+        for trial in trials:
+            value = trial.config.get(name, default)
+            best[value] = min(best.get(value, math.inf), trial.seconds or math.inf)
+        tried = {
+            json.dumps(value): each if each < math.inf else None for value, each in best.items()
+        }
+        without = best.pop(default)
+        value = min(best, key=best.__getitem__, default=default)
+        if max(without, best.get(value, math.inf)) < math.inf:
+            found.append(Knob(name, default, value, without, best[value], tried))
     return sorted(found, key=lambda knob: -knob.gain)
-
-
-def _tried(trials: Sequence[Trial], name: str, default: int | bool) -> dict[str, float | None]:
-    """The best time of each value of a knob."""
-    found: dict[str, float | None] = {}
-    for trial in trials:
-        value = json.dumps(trial.config.get(name, default))
-        known = [each for each in (found.get(value), trial.seconds) if each is not None]
-        found[value] = min(known, default=None)
-    return found
 
 
 def config_key(config: Mapping[str, Any]) -> ConfigKey:

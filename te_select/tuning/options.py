@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import NoneType
 
 from te_select.base import kinds, variables
 from te_select.errors import ArgumentError, TuningError
@@ -108,9 +109,7 @@ class Options:
             raise ArgumentError(f"effort is {shown(self.effort)}; expected {' or '.join(EFFORTS)}")
         for name, (types, least, most, expected) in _RANGES.items():
             value = getattr(self, name)
-            if (value is not None or name not in _OPTIONAL) and not (
-                type(value) in types and least <= value <= most
-            ):
+            if type(value) not in types or not (value is None or least <= value <= most):
                 raise ArgumentError(f"{name} is {shown(value)}; expected {expected}")
 
     @property
@@ -124,12 +123,11 @@ class Options:
         return self.usual.trials if self.trials is None else self.trials
 
 
-_OPTIONAL = ("jobs", "trials")
 # The types, the least and the largest value of each number, and what to expect in words.
 _RANGES: dict[str, tuple[tuple[type, ...], float, float, str]] = {
-    "trials": ((int,), 1, 10**9, "an int of 1, for the default alone, to 1000000000"),
+    "trials": ((int, NoneType), 1, 10**9, "an int of 1, for the default alone, to 1000000000"),
     "timeout": ((int, float), 1e-9, LONGEST, "seconds above 0 and at most a day"),
-    "jobs": ((int,), 1, LARGEST_JOBS, f"an int of 1 to {LARGEST_JOBS}"),
+    "jobs": ((int, NoneType), 1, LARGEST_JOBS, f"an int of 1 to {LARGEST_JOBS}"),
     "seed": ((int,), 0, LARGEST_SEED, f"0 to {LARGEST_SEED}"),
     "density": ((int, float), 0, 100, "0 to 100, in percent"),
     "block": ((int,), 1, math.inf, "an int of at least 1"),
@@ -209,7 +207,7 @@ def parse_runner(runner: str) -> tuple[tuple[str, int], str] | None:
     if runner == LOCAL:
         return None
     match = _RPC.fullmatch(runner) if isinstance(runner, str) else None
-    if match is None or not 0 < int(match["port"]) <= _LARGEST_PORT:
+    if not match or not 0 < int(match["port"]) <= _LARGEST_PORT:
         raise TuningError(
             f"runner {runner!r} is not known; expected local or rpc://HOST:PORT/KEY, KEY being "
             "what the servers are registered under, as in rpc://tracker.example:9190/zen5"

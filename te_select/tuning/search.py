@@ -65,15 +65,14 @@ def search(
     """
     trials = options.most_trials
     every = space.configs
-    extra = {space.effect(config): config for config in (space.default, *known)}
-    left = {space.effect(config): config for config in every}
+    offered = {space.effect(config): config for config in (space.default, *known, *every)}
     times: dict[object, float] = {}
 
     def batch(proposed: Iterable[Any]) -> list[Any]:
         """Of the proposed those that are new, as many as trials are left."""
-        keys = (key for key in dict.fromkeys(map(space.effect, proposed)) if key not in times)
-        new = (key for key in keys if key in left or key in extra)
-        found = {key: left.pop(key, extra.get(key)) for key in islice(new, trials - len(times))}
+        keys = dict.fromkeys(map(space.effect, proposed))
+        new = (key for key in keys if key in offered and key not in times)
+        found = {key: offered[key] for key in islice(new, trials - len(times))}
         times.update(dict.fromkeys(found, math.inf))
         return list(found.values())
 
@@ -91,8 +90,9 @@ def search(
     worth = Worth(every, time_of)
     evolution = None
     surprises = [1.0]
-    while left and len(times) < trials:
-        hopeful = sorted(left.values(), key=worth.predict)
+    while len(times) < min(trials, len(offered)):
+        left = [config for key, config in offered.items() if key not in times]
+        hopeful = sorted(left, key=worth.predict)
         default = times[space.effect(every[0])]
         promised = worth.predict(hopeful[0]) * default * statistics.median(surprises)
         if not options.patient and promised * options.usual.promise > min(times.values()):

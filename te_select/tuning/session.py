@@ -100,7 +100,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         """The workers, started when they are first needed."""
         if self.runner == LOCAL:
             self._builder.tuned_on(self.target)
-        if self._measurer is None:
+        if not self._measurer:
             options = self.options
             self._measurer = self._own = open_measurer(self.runner, options.jobs, options.timeout)
             self._measurer.launch()
@@ -127,16 +127,16 @@ class Session(contextlib.AbstractContextManager["Session"]):
         found = log.read(self.folder)
         found.warn()
         name = access_pattern(task.sized).key, frozenset(name for name, _, _ in task.ranges)
-        for entry in found.entries:
-            is_trusted = doubt.trust(entry) > 1 - self.options.accept_unsure
-            if entry.identity == name and is_trusted and not doubt.unusable(entry):
-                under = {each: entry.session.get(each, "") for each in task.conditions}
-                # A session that leaves less out tries again.
-                is_free = bool(self.options.fixed) or "fixed" not in entry.session
-                is_free &= self.options.effort == QUICK or "effort" not in entry.session
-                has_fixed = self.options.fixed.items() <= entry.config.items()
-                return entry if under == task.conditions and is_free and has_fixed else None
-        return None
+        entry = next((each for each in found.entries if each.identity == name), None)
+        if not entry or doubt.trust(entry) <= 1 - self.options.accept_unsure:
+            return None
+        under = {each: entry.session.get(each, "") for each in task.conditions}
+        # A session that leaves less out tries again.
+        is_free = bool(self.options.fixed) or "fixed" not in entry.session
+        is_free &= self.options.effort == QUICK or "effort" not in entry.session
+        has_fixed = self.options.fixed.items() <= entry.config.items()
+        is_fit = under == task.conditions and is_free and has_fixed and not doubt.unusable(entry)
+        return entry if is_fit else None
 
     def look(self, task: Task, observe: Observer) -> float:
         """Measure a task's default config, which is its first trial; returns the seconds."""
@@ -176,20 +176,23 @@ class Session(contextlib.AbstractContextManager["Session"]):
         with self._opened(task) as journal:
             if (there := self.find(task)) and not (self.options.force or only):
                 return there
+            default = self._default(task)
             effort = self.options.usual
             run = Run(task, self.measurer, journal, observe, effort)
             self.last_run = run
-            if until is None and not only:
-                if config_key(asdict(self._default(task))) not in journal.own:
-                    run.look(self._default(task))
+            if only:
+                until = math.inf
+            elif until is None:
+                if config_key(asdict(default)) not in journal.own:
+                    run.look(default)
                 until = time.monotonic() + effort.seconds
-            run.end_by(math.inf if until is None else until)
+            run.end_by(until)
             watch = self.measurer.watch()
             incumbents = list(only)
             if there:
                 incumbents.append(self._rules.config_from(there.config))
             size = 1 + len(only)
-            proposed = iter([[self._default(task)], list(only)])
+            proposed = iter([[default], list(only)])
             if not only:
                 size, proposed = self._search(run, task)
             trials = run.trials(min(size, self.options.most_trials), proposed)
@@ -199,18 +202,17 @@ class Session(contextlib.AbstractContextManager["Session"]):
             spread = its.ratios(of_default).spread
             gain = of_default.median / its.median if won else 1.0
             has_met = run.has_met or size == 1
+            is_quick = self.options.effort == QUICK
             # A quick session is over when its time is: a full one tries all of it again.
-            undecided = "" if has_met and self.options.effort == QUICK else run.late
+            undecided = "" if has_met and is_quick else run.late
             if not has_met and not undecided:
                 undecided = doubt.ALONE
             accept = self.options.accept_unsure and has_met
             said = doubt.reasons(busy, spread, gain, run.promised, undecided, accept=accept)
-            unsure = "" if accept else said
-            accepted = said if accept else ""
-            if not won or unsure:
-                best = self._default(task)
+            if not won or (said and not accept):
+                best = default
                 its = of_default
-            told: dict[str, Any] = {
+            told = {
                 "config": asdict(best),
                 "seconds": its.median,
                 "default_seconds": of_default.median,
@@ -219,13 +221,10 @@ class Session(contextlib.AbstractContextManager["Session"]):
                 "busy_cores": busy,
                 "spread": spread,
             }
-            held = " ".join(f"{knob}={value}" for knob, value in self.options.fixed.items())
-            effort_said = QUICK if self.options.effort == QUICK else ""
             texts = {
-                "effort": effort_said,
-                "fixed": held,
-                "unsure": unsure,
-                "accepted": accepted,
+                "effort": QUICK if is_quick else "",
+                "fixed": " ".join(f"{knob}={value}" for knob, value in self.options.fixed.items()),
+                "accepted" if accept else "unsure": said,
                 **task.conditions,
             }
             told |= {name: text for name, text in texts.items() if text}
@@ -289,12 +288,20 @@ class Session(contextlib.AbstractContextManager["Session"]):
         else:
             device = f"{self.measurer.machine} behind {self.runner}".strip()
             cpus = None
-        task_of = {"workload": task.workload.to_json(), "mask": vars(mask), "ranges": task.ranges}
-        told = {"machine": device, "cpus": cpus, "versions": self.versions}
-        return told | {"command": shlex.join(words), "task": task_of}
+        return {
+            "machine": device,
+            "cpus": cpus,
+            "versions": self.versions,
+            "command": shlex.join(words),
+            "task": {
+                "workload": task.workload.to_json(),
+                "mask": vars(mask),
+                "ranges": task.ranges,
+            },
+        }
 
     def __exit__(self, *_error: object) -> None:
-        if self._own is not None:
+        if self._own:
             self._own.close()
 
 

@@ -208,7 +208,7 @@ def interruption(outcomes: Sequence[Outcome], workloads: int, progress: Progress
     """
     done = sum(outcome.record is not None for outcome in outcomes)
     kept = f"{done} of {workloads} workloads have a record"
-    if progress is not None and progress.done:
+    if progress and progress.done:
         kept += f", and {progress.done} of {progress.total} trials of {progress.workload} are kept"
         kept += " if the default's time stays the same within a tenth"
     return f"interrupted: {kept}; the same command goes on from there"
@@ -230,7 +230,7 @@ def _gain(outcome: Outcome) -> str:
 
 def _notes(outcome: Outcome) -> list[str]:
     notes = [f"failed: {outcome.error}" if outcome.error else outcome.passed_over]
-    if (record := outcome.record) is not None:
+    if record := outcome.record:
         if not outcome.fresh:
             notes.append("tuned before")
         if record.unsure:

@@ -64,13 +64,12 @@ class Space:
         self.pattern, self._named = access_pattern(workload), access_pattern(built or workload)
         self.schedule = schedule_of(target.kind)
         self.default = self.schedule.default_config(self._named, target.tvm)
-        listed_values = self.schedule.space(self.pattern, target.tvm)
         default = config_by_hand("fixed knobs", fixed, self._named, self.schedule, target)
         self.values = {
             name: tuple(dict.fromkeys((*values, getattr(default, name))))
-            for name, values in listed_values.items()
+            for name, values in self.schedule.space(self.pattern, target.tvm).items()
         } | {name: (value,) for name, value in fixed.items()}
-        self._fixed = dict(fixed)
+        self._fixed = fixed.items()
         listed = (
             self.schedule.Config(**dict(zip(self.values, values, strict=True)))
             for values in itertools.product(*self.values.values())
@@ -100,11 +99,10 @@ class Space:
                 if self._may_be_tried(config):
                     ranked.append((apart, len(ranked), config))
         nearest = (self._by_effect.get(self.effect(c), c) for *_, c in sorted(ranked)[:WARM])
-        fixed = self._fixed.items()
         return [
             config
             for config in dict.fromkeys(nearest)
-            if config != self.configs[0] and fixed <= vars(config).items()
+            if config != self.configs[0] and self._fixed <= vars(config).items()
         ]
 
     def _may_be_tried(self, config: Any) -> bool:
@@ -174,12 +172,11 @@ class Worth:
 
     def __init__(self, every: Sequence[Any], seconds_of: SecondsOf) -> None:
         self._default = every[0]
-        best = seconds_of(self._default)
+        usual = seconds_of(self._default)
         self._factors: dict[frozenset[tuple[str, Any]], float] = {}
         for config in (*one_by_one(every), *pairs_of_machine(every)):
             change = frozenset(changes(config, self._default).items())
-            seconds = seconds_of(config)
-            factor = math.inf if seconds is None or best is None else seconds / best
+            factor = (seconds_of(config) or math.inf) / (usual or 1.0)
             self._factors[change] = 1.0 if _NOISE < factor < 1 else factor
 
     def predict(self, config: Any) -> float:

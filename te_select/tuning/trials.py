@@ -184,7 +184,7 @@ class Run:
                 done.append(trial)
                 self._show(done)
             pairs = zip(batch, map(self._known.get, keys), strict=True)
-            self._trials += [(config, trial) for config, trial in pairs if trial is not None]
+            self._trials += [(config, trial) for config, trial in pairs if trial]
             self._show()
             if self._is_late(self._pace):
                 self._is_cut_short = len(self._trials) < self._total
@@ -206,23 +206,23 @@ class Run:
             comparison.
         """
         self._show(phase="finalists")
-        default, of_default = self._trials[0]
-        most = LOST * (of_default.seconds or math.inf)
-        timed = [(trial.seconds, i) for i, (_, trial) in enumerate(self._trials) if trial.seconds]
-        hopeful = [self._trials[i][0] for seconds, i in sorted(timed) if i and seconds < most]
+        times = {config: trial.seconds for config, trial in self._trials if trial.seconds}
+        default, *ran = times
+        ranked = sorted(ran, key=times.__getitem__)
+        hopeful = [each for each in ranked if times[each] < LOST * times[default]]
         first, second, last = self.effort.rounds
         if self._pace:
             self._taken = self._pace / 4  # a trial is built, too
             self._rounds = first
         met = [*incumbents]
-        self.has_met = bool(met) or any(trial.seconds for _, trial in self._trials[1:])
-        contest = {default: Timing((of_default.seconds or math.inf,))}
+        self.has_met = bool(met or ran)
+        contest = {default: Timing((times[default],))}
         try:
             contest = self._turns(default, [*hopeful[: self.effort.finalists], *met], first)
             ahead = [each for each in contest if contest[each].ratio(contest[default]) > GAIN]
             if ahead:
                 contest = self._turns(default, ahead, second)
-            others = (each for each in contest if each != default)
+            others = [each for each in contest if each != default]
             best = max(
                 others, key=lambda each: contest[each].ratio(contest[default]), default=default
             )
@@ -280,13 +280,16 @@ class Run:
         needed = self._taken + more * (WARM_UP + 2 * (self._progress.default or 0.0))
         if begun + len(configs) * needed > self._deadline:
             raise _OverError
-        by_size = zip(*map(self.task.candidates, configs), strict=True)
-        measured = [self.measurer.interleave(each, rounds) for each in by_size]
+        candidates = zip(*map(self.task.candidates, configs), strict=True)
+        measured = [self.measurer.interleave(each, rounds) for each in candidates]
         self._rounds = rounds
         self._taken = (time.monotonic() - begun) / len(configs)
-        times = zip(configs, zip(*measured, strict=True), strict=True)
-        joined = {config: _joined([part.seconds for part in parts]) for config, parts in times}
-        found = {config: timing for config, timing in joined.items() if timing is not None}
+        found = {}
+        for config, *parts in zip(configs, *measured, strict=True):
+            by_size = [part.seconds for part in parts if part.seconds]
+            if len(by_size) == len(parts):
+                rounds_of_all = zip(*by_size, strict=True)
+                found[config] = Timing(tuple(map(statistics.geometric_mean, rounds_of_all)))
         if default not in found:
             name = self.task.workload.name
             raise UntunableError(f"{name}: the default config failed in the finals")
@@ -294,10 +297,9 @@ class Run:
 
     def _keep(self, parts: Sequence[Measurement]) -> Trial:
         """Put a config's measurements, one for each size, into the journal."""
-        failure = next((part.failure for part in parts if part.seconds is None), None)
-        medians = [(Timing(part.seconds).median,) if part.seconds else None for part in parts]
-        timing = _joined(medians)
-        seconds = None if timing is None else timing.median
+        failure = next((part.failure for part in parts if part.failure), None)
+        medians = [Timing(part.seconds).median for part in parts if part.seconds]
+        seconds = None if failure else statistics.geometric_mean(medians)
         trial = Trial(dict(parts[0].candidate.config), seconds, failure)
         self.journal.append(trial)
         self._known[config_key(trial.config)] = trial
@@ -322,11 +324,3 @@ def wins(timing: Timing, default: Timing) -> bool:
     usual = timing.ratios(default).quantile(0.25)
     best = default.quantile(0) / timing.quantile(0)
     return min(usual, best) > GAIN
-
-
-def _joined(sizes: Sequence[tuple[float, ...] | None]) -> Timing | None:
-    """The geometric mean of the times at each size, round by round; None if one has failed."""
-    known = [seconds for seconds in sizes if seconds is not None]
-    if len(known) < len(sizes):
-        return None
-    return Timing(tuple(map(statistics.geometric_mean, zip(*known, strict=True))))

@@ -205,7 +205,7 @@ def _run_at_ends(
 
 
 def _result(kernel: Any, seed: int, check: str, sizes: dict[str, int], message: str) -> CheckResult:
-    path = "PATH" if kernel.path is None else str(kernel.path)
+    path = str(kernel.path or "PATH")
     name = kernel.workload.name
     words = ("te-select", "verify", path, "--kernel", name, "--seed", str(seed), "--check", check)
     return CheckResult(name, check, sizes, not message, message, shlex.join(words))

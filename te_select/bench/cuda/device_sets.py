@@ -53,8 +53,7 @@ def make_sets(host: Operands, count: int) -> list[DeviceSet]:
     CudaError
         If there is no device, or not enough memory.
     """
-    arrays = (host.cond, host.then, host.else_, host.out)
-    return [DeviceSet(host, *map(on_device, arrays)) for _ in range(count)]
+    return [DeviceSet(host, *map(on_device, host.arrays())) for _ in range(count)]
 
 
 def as_bytes(array: DeviceArray) -> DeviceArray:

@@ -198,6 +198,6 @@ def _current(stream: int) -> Iterator[None]:
     torch = sys.modules.get("torch")
     with contextlib.ExitStack() as stack:
         stack.enter_context(tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), stream))
-        if torch is not None and torch.cuda.is_available():
+        if torch and torch.cuda.is_available():
             stack.enter_context(torch.cuda.stream(torch.cuda.ExternalStream(stream)))
         yield

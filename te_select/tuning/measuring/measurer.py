@@ -156,7 +156,7 @@ class Measurer(contextlib.AbstractContextManager["Measurer"]):
         return built
 
     def _build_one(self, candidate: Candidate) -> Built | Measurement:
-        if (kept := self._kept.get(candidate.code)) is not None:
+        if kept := self._kept.get(candidate.code):
             return Built(candidate, kept)
         path = self.folder / f"build{next(self._numbers)}" / f"{candidate.workload.name}.so"
         worker = self._idle.get()

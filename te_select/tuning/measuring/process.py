@@ -139,7 +139,7 @@ class Worker:
 
     def interrupt(self) -> None:
         """Make the request that another thread waits for fail."""
-        if (process := self._process) is not None:
+        if process := self._process:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
 
@@ -147,7 +147,7 @@ class Worker:
         """End the process, and every compiler that it has started."""
         self.interrupt()
         process, self._process = self._process, None
-        if process is not None:
+        if process:
             process.wait()
             self._connection.close()
 

@@ -127,8 +127,7 @@ class Worker:
 def memory_needed(workload: Workload) -> int:
     """Bytes of a workload's operands: cond twice, then, else, and out with copies to compare."""
     width = workload.element.width
-    inputs = (workload.cond_shape, workload.then_shape, workload.else_shape)
-    shapes = (*inputs, workload.out_shape)
+    shapes = (*workload.shapes, workload.out_shape)
     cond, then, else_, out = (math.prod(ints(shape)) for shape in shapes)
     return 2 * cond + width * (then + else_ + 3 * out)
 
