@@ -1,17 +1,10 @@
 """``te-select cache``: info, clear."""
 
 import datetime
-from typing import Annotated
-
-import typer
 
 from te_select.base import cache
 from te_select.cli.console import show
 from te_select.cli.flags import Json, Verbs
-
-_SHOWN = 20  # entries, unless all are wanted
-
-All = Annotated[bool, typer.Option("--all", help=f"List all entries, not the newest {_SHOWN}.")]
 
 cache_app = Verbs(
     help="The folder of kernels that were built when they were needed.\n\n"
@@ -21,13 +14,12 @@ cache_app = Verbs(
 
 
 @cache_app.verb("info")
-def info_command(show_all: All = False, as_json: Json = False) -> None:
+def info_command(as_json: Json = False) -> None:
     """Show where the cache lies and what it holds, last used first.
 
     Example: te-select cache info --json
     """
     found = cache.entries()
-    listed = list(found.items())[: None if show_all or as_json else _SHOWN]
     document = {
         "folder": cache.folder(),
         "bytes": sum(about.st_size for about in found.values()),
@@ -35,12 +27,10 @@ def info_command(show_all: All = False, as_json: Json = False) -> None:
         "problem": cache.problem(),
         "entries": [
             {"name": path.name, "bytes": about.st_size, "used": _time(about.st_mtime)}
-            for path, about in listed
+            for path, about in found.items()
         ],
     }
     show(document, as_json)
-    if len(listed) < len(found):
-        print(f"{len(found) - len(listed)} more; --all lists them")
 
 
 @cache_app.verb("clear")

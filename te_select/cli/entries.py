@@ -109,16 +109,15 @@ def entries_of(
                 "no Where or Select of the model can be compiled; inspect --model says why"
             )
     else:
-        listed = _kernels(library) if library else gather(flags)
+        if library:
+            kernels = stored.read(paths.check_library(library)).manifest.kernels
+            listed = [(kernel.workload.name, kernel.workload) for kernel in kernels]
+        else:
+            listed = gather(flags)
         dims = {dim for _, workload in listed for dim in workload.dim_names}
     sizes = models.parse_sizes(model.size, dims)
     sized = ((name, *models.at_sizes(each, sizes, name, bind=of_bench)) for name, each in listed)
     return [Entry(name, workload, "given", ranges) for name, workload, ranges in sized]
-
-
-def _kernels(library: Path) -> list[tuple[str, Workload]]:
-    kernels = stored.read(paths.check_library(library)).manifest.kernels
-    return [(kernel.workload.name, kernel.workload) for kernel in kernels]
 
 
 def _typical(name: str) -> Workload:

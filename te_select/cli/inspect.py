@@ -64,15 +64,26 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     """
     flags.check_known("--source", source, kinds.sources())
     if of_model.model:
-        other = {"level": level, "config": config, "load": load, "sbom": sbom, "library": path}
-        other |= {"tuning_logs": logs, "source": source, "kernel": kernel, "target": target}
-        flags.no_meaning("beside --model", **other, **given.given)
+        flags.no_meaning(
+            "beside --model",
+            level=level,
+            config=config,
+            load=load,
+            sbom=sbom,
+            library=path,
+            tuning_logs=logs,
+            source=source,
+            kernel=kernel,
+            target=target,
+            **given.given,
+        )
         _show_model(of_model.model, of_model.size, as_json)
         return
     flags.no_meaning("without --model", size=of_model.size)
     if path:
-        other = {"target": target, "config": config, "tuning_logs": logs}
-        flags.no_meaning("beside a library", **other, **given.given)
+        flags.no_meaning(
+            "beside a library", target=target, config=config, tuning_logs=logs, **given.given
+        )
         path = check_library(path)
         if sbom:
             console.show(cyclonedx(path, read_manifest(path)), as_json=True)

@@ -51,15 +51,12 @@ def verify_command(
     failed = [result for result in results if not result["passed"]]
     for result in results if len(levels) > 1 else ():
         result["command"] += f" --level {here}"
-    document: dict[str, Any] = {"path": path, "passed": not failed, "seed": seed, "level": here}
-    document["levels"] = list(levels)
-    if as_json:
-        document["results"] = results
-    else:
-        passed = len(results) - len(failed)
-        document |= {"kernels": len(chosen), "checks": f"{passed} of {len(results)} passed"}
-        document["failed"] = failed
-    console.show(document, as_json)
+    found: dict[str, Any] = {"results": results}
+    if not as_json:
+        checks = f"{len(results) - len(failed)} of {len(results)} passed"
+        found = {"kernels": len(chosen), "checks": checks, "failed": failed}
+    document = {"path": path, "passed": not failed, "seed": seed, "level": here}
+    console.show({**document, "levels": list(levels), **found}, as_json)
     if failed:
         raise typer.Exit(console.FAILED)
 

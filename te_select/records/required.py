@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -52,7 +52,7 @@ def meets(found: str, required: Required) -> bool:
 
 
 def require(
-    required: Required, workloads: Iterable[Workload], levels: Sequence[ResolvedTarget], logs: Any
+    required: Required, workloads: list[Workload], levels: Sequence[ResolvedTarget], logs: Any
 ) -> None:
     """Look for the record of each workload, for each level of a target.
 
@@ -70,7 +70,6 @@ def require(
     """
     if not required:
         return
-    workloads = list(workloads)
     asked = list(itertools.product(levels, workloads))
     lacking: dict[str, list[Workload]] = {}
     places = []

@@ -3,7 +3,6 @@
 import difflib
 import inspect
 from collections.abc import Mapping
-from dataclasses import fields
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -88,8 +87,8 @@ def tune(  # noqa: PLR0913 - one for each choice
     RuntimeWarning
         If the outcome is unsure.
     """
-    known = {*inspect.signature(tune).parameters, *(each.name for each in fields(Options))}
-    for name in options.keys() - known:
+    known = inspect.signature(tune).parameters | inspect.signature(Options).parameters
+    for name in options.keys() - known.keys():
         near = difflib.get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise TypeError(f"tune() got an unexpected keyword argument {name!r}{hint}")

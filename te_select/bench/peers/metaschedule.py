@@ -84,16 +84,9 @@ class MetaSchedule(Peer):
 def where_function(operands: Operands) -> Any:
     """``topi.where`` as a function of TVM, with the elements as unsigned integers."""
     te, topi = load("tvm.te"), load("tvm.topi")
-    cond, then, else_ = operands.aligned()
-    element = f"uint{words(then).itemsize * 8}"
-    inputs = [
-        te.placeholder(array.shape, kind, name)
-        for name, kind, array in (
-            ("cond", "bool", cond),
-            ("then", element, then),
-            ("else_", element, else_),
-        )
-    ]
+    shapes = [array.shape for array in operands.aligned()]
+    element = f"uint{words(operands.out).itemsize * 8}"
+    inputs = [*map(te.placeholder, shapes, ("bool", element, element), ("cond", "then", "else_"))]
     return te.create_prim_func([*inputs, topi.where(*inputs)])
 
 
