@@ -65,7 +65,7 @@ class Stage:
         operands.out.reshape(-1).view("u1")[...] = POISON
         return difference(result(call(), operands), operands)
 
-    def contestant(self, call: Call, _peer: Peer | None = None) -> Any:
+    def contestant(self, call: Call, _peer: Peer | None) -> Any:
         """What is timed of a call, which is ours if there is no peer."""
         return call
 

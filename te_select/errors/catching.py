@@ -9,6 +9,7 @@ import contextlib
 import functools
 import inspect
 import sys
+import traceback
 from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any, TypeVar
@@ -59,13 +60,10 @@ def suppress(*kinds: type[Exception]) -> Iterator[None]:
 def _is_of_signal_handler(error: BaseException) -> bool:
     """Whether an exception passed through a signal handler of this process, written in Python."""
     handlers = {_code_of(_signal.getsignal(each)) for each in range(1, _signal.NSIG)} - {None}
-    traceback = error.__traceback__
-    while traceback is not None:
-        frame = traceback.tb_frame
-        if frame.f_code in handlers or _was_given_its_caller(frame):
-            return True
-        traceback = traceback.tb_next
-    return False
+    return any(
+        frame.f_code in handlers or _was_given_its_caller(frame)
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
 
 
 def _code_of(handler: Any) -> CodeType | None:

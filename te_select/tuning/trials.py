@@ -196,7 +196,7 @@ class Run:
         """Speed-up of the fastest trial over the default's."""
         return (self._progress.default or 0.0) / (self._progress.best or math.inf)
 
-    def finals(self, incumbents: Iterable[Any] = ()) -> tuple[Any, bool, Timing, Timing]:
+    def finals(self, incumbents: Sequence[Any]) -> tuple[Any, bool, Timing, Timing]:
         """Compare the fastest configs, and those of records that are there, with the default.
 
         Returns
@@ -214,11 +214,11 @@ class Run:
         if self._pace:
             self._taken = self._pace / 4  # a trial is built, too
             self._rounds = first
-        met = [*incumbents]
-        self.has_met = bool(met or ran)
+        self.has_met = bool(incumbents or ran)
         contest = {default: Timing((times[default],))}
         try:
-            contest = self._turns(default, [*hopeful[: self.effort.finalists], *met], first)
+            met = [*hopeful[: self.effort.finalists], *incumbents]
+            contest = self._turns(default, met, first)
             ahead = [each for each in contest if contest[each].ratio(contest[default]) > GAIN]
             if ahead:
                 contest = self._turns(default, ahead, second)

@@ -82,7 +82,7 @@ class CudaStage(Stage):
         driver.synchronize(0)
         return difference(result(value, operands), operands.host)
 
-    def contestant(self, call: Call, peer: Peer | None = None) -> Any:
+    def contestant(self, call: Call, peer: Peer | None) -> Any:
         """Replays of a graph, or the queue for a peer that no graph captures."""
         by_graph = peer is None or getattr(peer, "graphs", False)
         return clocks.replayed(call) if by_graph else clocks.queue(call)
