@@ -86,7 +86,7 @@ class Outcome:
     seconds: Sequence[float | None] = ()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Job:
     """A workload to tune with one session.
 
@@ -118,17 +118,16 @@ class Job:
         roof = moved / self.roof if self.roof else None
         return Outcome(self.name, roof_bytes_per_second=roof, default_seconds=self.seconds)
 
-    def looked_at(self, observe: Observer) -> Job:
-        """The job with the times of the default and of the roof; of several the better ones."""
+    def look(self, observe: Observer) -> None:
+        """Measure the default and the roof; of several times the better ones stay."""
         seconds = self.session.look(self.task, observe)
-        roof = self.roof
+        self.seconds = min(seconds, self.seconds or seconds)
         mask = self.task.mask
         if self.session.runner == LOCAL and not self.task.ranges:
             pattern = access_pattern(self.task.points[-1])
             needed = pattern.bytes_needed(mask.density / 100, mask.block)
             if bandwidth := roof_of(self.session.target.kind, needed):
-                roof = min(needed / bandwidth, roof or math.inf)
-        return replace(self, seconds=min(seconds, self.seconds or seconds), roof=roof)
+                self.roof = min(needed / bandwidth, self.roof or math.inf)
 
 
 def roof_of(kind: str, moved: int) -> float | None:
@@ -189,10 +188,10 @@ class Agenda:
                 found = self._look(job, begin, observe)
             except UntunableError as error:
                 found = replace(job.outcome(), error=str(error))
-            if isinstance(found, Outcome):
+            if found:
                 yield found
             else:
-                waiting.append(found)
+                waiting.append(job)
         # The most seconds of a call beyond those that the roof needs come first.
         waiting.sort(key=lambda job: (job.seconds or 0.0) * (job.share - 1))
         queue = [(job, replace(job.outcome(), passed_over=OUT_OF_TIME), 0.0) for job in waiting]
@@ -215,29 +214,29 @@ class Agenda:
         """Seconds of a look, by those that were taken; the processes begin in the first."""
         return statistics.fmean(self._looks[1:] or [0.0])
 
-    def _look(self, job: Job, begin: Callable[[Job], None], observe: Observer) -> Job | Outcome:
-        """Measure what there is to gain; the outcome if that is all."""
+    def _look(self, job: Job, begin: Callable[[Job], None], observe: Observer) -> Outcome | None:
+        """Measure what there is to gain; the outcome if that is all, or None."""
         session = job.session
         if not session.options.force and (record := session.find(job.task)):
             knobs = session.kept_knobs(job.task)
             return replace(job.outcome(), record=record, fresh=False, knobs=knobs)
         is_first = not self._looks and not self._again
         if not is_first and self._left(LOOKING) < self._look_time():
-            return job
+            return None
         begin(job)
         now = time.monotonic()
-        job = job.looked_at(observe)
+        job.look(observe)
         self._looks.append(time.monotonic() - now)
         if is_first:
             self._begun = time.monotonic()
         begun = session.last_run and session.last_run.has_begun
         has_time = self._left(LOOKING) >= self._look_time()
         if job.share < NEAR_ROOF or self._every or begun or not has_time:
-            return job
+            return None
         watch = session.measurer.watch()
-        job = job.looked_at(observe)
+        job.look(observe)
         if job.share < NEAR_ROOF:
-            return job
+            return None
         why = f"the default reaches {job.share:.0%} of the roof"
         impossible = "no kernel can" if job.share > BEYOND_ROOF else ""
         if doubts := doubt.reasons(watch.others(), 0.0) or impossible:

@@ -4,14 +4,12 @@ It needs only the driver. The memory around ``out`` is copied with it, so that a
 detected.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from te_select.errors import ArtifactError, SelectError
 from te_select.operator.dtypes import ELEMENT_TYPES, element_type
-from te_select.operator.workload import Workload
 from te_select.runtime.call.cuda.device_array import DeviceArray
 from te_select.runtime.call.cuda.driver import CudaError, Memory
 from te_select.runtime.call.cuda.kernel import CudaKernel
@@ -36,16 +34,8 @@ class OnDevice:
 
     def __init__(self, kernel: CudaKernel) -> None:
         self._kernel = kernel
-
-    @property
-    def workload(self) -> Workload:
-        """The workload that it computes."""
-        return self._kernel.workload
-
-    @property
-    def path(self) -> Path:
-        """The library that it was loaded from."""
-        return self._kernel.path
+        self.workload = kernel.workload
+        self.path = kernel.path
 
     def __call__(self, cond: Any, then: Any, else_: Any, *, out: Array) -> Array:
         """Copy the operands to the device, select, and copy back the memory that holds ``out``.

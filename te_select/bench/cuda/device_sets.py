@@ -8,7 +8,6 @@ import numpy as np
 from te_select.bench.peers.base import load
 from te_select.operator.access import AccessPattern
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.workload import Workload
 from te_select.runtime.call.cuda.device_array import DeviceArray
 from te_select.timing.inputs import Operands
 from te_select.verify.cuda import on_device
@@ -34,11 +33,6 @@ class DeviceSet:
     then: DeviceArray
     else_: DeviceArray
     out: DeviceArray
-
-    @property
-    def workload(self) -> Workload:
-        """The workload whose shapes the operands have."""
-        return self.host.workload
 
     def arrays(self) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
         """Cond, then, else_ and out."""
