@@ -17,6 +17,14 @@ _USUAL = (0.65, 1.25)  # shares of the roof; a workload outside is named
 _FAR = 3  # speed-up over the best peer from which a workload is named
 _LETTER = 0.015  # of the height; what a letter of a name takes, and a little more
 _FEW = 16  # workloads whose names have room below the axis
+# A name goes upwards from the higher dot of its workload, where nothing else is drawn.
+_UPWARDS = {
+    "textcoords": "offset points",
+    "ha": "center",
+    "va": "bottom",
+    "rotation": 90,
+    "fontsize": 8,
+}
 
 
 def plot(path: Path, rows: Sequence[Row], machine: str) -> None:
@@ -76,7 +84,7 @@ def _shares(axes: Any, rows: Sequence[Row]) -> None:
         elif _USUAL[0] <= ours <= _USUAL[1]:
             continue
         height = max(ours, ours / speed_up) if speed_up else ours
-        _name(axes, text, (place, height))
+        axes.annotate(text, (place, height), (0, 6), **_UPWARDS)
         top = max(top, height / (1 - min((len(text) + 3) * _LETTER, 0.8)))
     shares = [ours for ours, _, _ in found]
     what = f"te-select: median {median(shares):.0%}"
@@ -94,17 +102,3 @@ def _shares(axes: Any, rows: Sequence[Row]) -> None:
     axes.set_xlabel(f"{len(found)} workloads that move 1 MB or more, by te-select's share")
     axes.grid(alpha=0.25, axis="y")
     axes.figure.legend(loc="outside lower center", ncols=3, frameon=False)
-
-
-def _name(axes: Any, text: str, place: tuple[int, float]) -> None:
-    """Write a name upwards from the higher dot of a workload, where nothing else is drawn."""
-    axes.annotate(
-        text,
-        place,
-        (0, 6),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        rotation=90,
-        fontsize=8,
-    )

@@ -62,7 +62,7 @@ def build_command(
     document = {
         "path": path,
         "bytes": path.stat().st_size,
-        "kernels": sum(len(part) for part in family.parts().values()),
+        "kernels": sum(map(len, family.parts().values())),
         "target": target,
         "seconds": round(time.perf_counter() - imported, 3),
         "import_seconds": round(imported - start, 3),

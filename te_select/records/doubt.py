@@ -25,7 +25,7 @@ SPREAD = 0.5  # the middle half of the rounds, as a share of their median
 BROKEN = 1.5  # speed-up of a trial; what promised more has to be seen again in the finals
 
 
-def outlook(busy: float, *, accept: bool = False) -> str:
+def beside(busy: float, *, accept: bool = False) -> str:
     """Say what it does to outcomes that other programs use so many cores, in one line.
 
     ``accept`` is that of `reasons`.

@@ -1,7 +1,7 @@
 """Works on whole folders of logs: list, import, export, prune."""
 
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ class Listed(NamedTuple):
     """The records of a target's folder, and a line for each damaged line or file."""
 
     target: str
-    entries: tuple[Record, ...]
-    complaints: tuple[str, ...]
+    entries: Sequence[Record]
+    complaints: Sequence[str]
 
 
 class Merged(NamedTuple):
@@ -51,10 +51,10 @@ def contents(logs: Path, target: str = "*", only: str = "*") -> Iterator[Listed]
         try:
             found = log.read(folder)
         except TuningError as error:
-            yield Listed(folder.name, (), (str(error),))
+            yield Listed(folder.name, (), [str(error)])
             continue
         chosen = [entry for entry in found.entries if fnmatch.fnmatchcase(entry.key, only)]
-        yield Listed(folder.name, tuple(chosen), tuple(found.complaints()))
+        yield Listed(folder.name, chosen, found.complaints())
 
 
 def merge(

@@ -139,10 +139,11 @@ def outlook(workloads: int, seconds: float, *, accept: bool = False) -> str:
     from te_select.records import doubt  # noqa: PLC0415 - kept off --help
     from te_select.timing import cores  # noqa: PLC0415 - as above
 
+    said = doubt.beside(cores.busy_cores(), accept=accept)
+    if not workloads:
+        return said
     most = f"{seconds / 60:.0f} minutes" if seconds > 120 else f"{seconds:.0f} seconds"  # noqa: PLR2004
-    of_all = f"{count_of(workloads, 'workload')} in at most {most} {AFTER}" if workloads else ""
-    busy = doubt.outlook(cores.busy_cores(), accept=accept)
-    return "; ".join(filter(None, [of_all, busy]))
+    return f"{count_of(workloads, 'workload')} in at most {most} {AFTER}; {said}"
 
 
 def open_measurer(

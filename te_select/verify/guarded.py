@@ -66,7 +66,7 @@ class Guarded:
         """Whether a byte outside the array is not `FILL`."""
         start = GUARD + self._offset
         outside = (self.memory[:start], self.memory[start + self._size :])
-        return any(bool((part != FILL).any()) for part in outside)
+        return any((part != FILL).any() for part in outside)
 
     def _inside(self) -> Bytes:
         start = GUARD + self._offset

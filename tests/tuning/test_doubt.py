@@ -220,9 +220,9 @@ def test_no_record_that_is_shipped_is_unsure():
     ],
 )
 def test_outlook_tells_which_gains_will_be_sure(busy, said):
-    assert said in doubt.outlook(busy)
-    assert ("--accept-unsure" in doubt.outlook(busy)) == (busy > doubt.BUSY)
-    kept = doubt.outlook(busy, accept=True)
+    assert said in doubt.beside(busy)
+    assert ("--accept-unsure" in doubt.beside(busy)) == (busy > doubt.BUSY)
+    kept = doubt.beside(busy, accept=True)
     assert kept.endswith("are sure, and what wins is kept, marked unsure") == (busy > doubt.BUSY)
     gain = 1 + 2 * busy
     assert doubt.reasons(busy, 0.0, gain * 1.001) == ""
