@@ -37,7 +37,7 @@ def replace_all(contents: Mapping[Path, bytes], mode: int | None = None) -> None
         are.
     """
     with contextlib.ExitStack() as stack:
-        written: list[tuple[Path, Path]] = []
+        written = []
         for path, data in contents.items():
             with _explained(path):
                 old = _check_replaceable(path)

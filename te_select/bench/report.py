@@ -70,7 +70,7 @@ def command(row: Row, options: Options) -> str:
 
 def geometric_means(rows: Sequence[Row]) -> dict[str, tuple[float, int]]:
     """By peer, and for the best of each row: the mean speed-up, and over how many rows."""
-    ratios: dict[str, list[float]] = defaultdict(list)
+    ratios = defaultdict(list)
     for row in rows:
         peers = {name: name for name in row.ranked} | {"best peer": row.best}
         for name, peer in peers.items():

@@ -259,7 +259,7 @@ def _drop_output() -> None:
 
 def _explain(error: Any, message: str) -> str:
     """Typer's message, and what would have been accepted."""
-    command: Any = getattr(getattr(error, "ctx", None), "command", None)
+    command = getattr(getattr(error, "ctx", None), "command", None)
     verbs = [name for name, each in getattr(command, "commands", {}).items() if not each.hidden]
     if command is None or not (verbs or hasattr(error, "option_name")):
         return message

@@ -69,7 +69,7 @@ def parse_sizes(texts: Sequence[str] | None, known: Collection[str]) -> Sizes:
         If one is malformed, or names no dim that is known.
     """
     example = "batch=8, or for tune a range such as batch=1:64"
-    sizes: Sizes = parse_pairs("--size", texts, example, _bounds)
+    sizes = parse_pairs("--size", texts, example, _bounds)
     if unknown := sizes.keys() - known:
         raise UsageError(
             f"--size {min(unknown)} names no dim; expected one of "

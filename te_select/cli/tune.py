@@ -282,7 +282,7 @@ def _tune_all(
         from te_select.tuning.agenda import Agenda, Job, take_over  # noqa: PLC0415 - imports tvm
         from te_select.tuning.session import FamilySession, Session  # noqa: PLC0415 - as above
 
-        sessions: dict[tuple[bool, str], Session] = {}
+        sessions = {}
         for of_where in {entry.of_where for entry in wanted} or {False}:
             session_of = FamilySession if of_where else Session
             for target, runner in targets:

@@ -80,7 +80,7 @@ def gather(flags: WorkloadFlags) -> list[tuple[str, Workload]]:
     """
     given = flags.given
     texts, file = given.pop("workload", ()), given.pop("workloads", None)
-    items: list[tuple[str, Any]] = []
+    items = []
     if given:
         if missing := [f"--{name}" for name in _OPERANDS if name not in given]:
             raise UsageError(

@@ -97,7 +97,7 @@ def contents(
     OSError, ArtifactError
         If a file cannot be read.
     """
-    found: list[str | bytes] = []
+    found = []
     for folder in given:
         own: list[str | bytes] = []
         for path in sorted(each.joinpath(SESSIONS) for each in folder.iterdir()):

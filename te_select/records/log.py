@@ -153,9 +153,9 @@ class Log:
     def warn(self) -> None:
         """Warn of damaged lines: how many there are, and the first of them."""
         if complaints := self.complaints():
-            others = len(complaints) - 1
-            more = f"; so are {others} more" if others else ""
-            warn(f"{complaints[0]}{more} (te-select logs list)")
+            first, *others = complaints
+            more = f"; so are {len(others)} more" if others else ""
+            warn(f"{first}{more} (te-select logs list)")
 
 
 def make(workload: Workload, target: ResolvedTarget, found: Mapping[str, Any]) -> Record:
@@ -216,10 +216,15 @@ def _record(place: str, session: Any) -> Record:
         raise ValueError(f"its workload has the named dims {', '.join(workload.dim_names)}")
     rest = {name: value for name, value in session.items() if name != "digest"}
     edited = session.get("digest") != _digest(rest)
-    told = {name: session[name] for name in fields.OF_OUTCOMES if name in session}
-    told |= {"target": session["target"], "tvm": session["versions"]["tvm"], "session": session}
-    name = f"{place}/{access_pattern(workload).key}"
-    return Record(name=name, workload=workload, edited=edited, **told)
+    return Record(
+        name=f"{place}/{access_pattern(workload).key}",
+        workload=workload,
+        target=session["target"],
+        tvm=session["versions"]["tvm"],
+        session=session,
+        edited=edited,
+        **{name: session[name] for name in fields.OF_OUTCOMES if name in session},
+    )
 
 
 def _digest(session: Mapping[str, Any]) -> str:

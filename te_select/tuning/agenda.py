@@ -182,7 +182,7 @@ class Agenda:
         Outcome
             One for each job, once it is known.
         """
-        waiting: list[Job] = []
+        waiting = []
         for job in self._jobs:
             try:
                 found = self._look(job, begin, observe)

@@ -135,7 +135,15 @@ class Evolution:
             init_min_unmeasured=POPULATION // 2,
             genetic_num_iters=_GENERATIONS,
         )
-        self._context = _context(mod, self._target, design, strategy, seed)
+        # TuneContext's own constructor parses 248 tensor intrinsics of other machines: 21 s. The
+        # context is kept, because its strategy does not keep it.
+        self._context = ms.TuneContext.__new__(ms.TuneContext)
+        # Mutators are Python, and with one thread the result is reproducible. TVM treats the seed
+        # 0 as 1. MetaSchedule's own logger prints a page for each batch.
+        make = tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContext")
+        given = mod, self._target, design, strategy, "main", 1, seed + 1, lambda *_: None
+        self._context.__init_handle_by_constructor__(make, *given)
+        tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContextInitialize")(self._context)
         self._context.pre_tuning(
             max_trials=trials,
             num_trials_per_iter=BATCH,
@@ -173,7 +181,7 @@ def _designs(sch: s_tir.Schedule, space: Space, worth: Worth) -> list[s_tir.Sche
     batch proposes no more of them.
     """
     numbers = {name: list(space.values[name]) for name in space.schedule.NUMBERS}
-    fixed: dict[str, Any] = dict.fromkeys(numbers, 1)
+    fixed = dict.fromkeys(numbers, 1)
     ranked = sorted(space.configs, key=worth.predict)
     structures = dict.fromkeys(replace(config, **fixed) for config in ranked)
     designs = []
@@ -230,18 +238,3 @@ class OfWorth(ms.cost_model.PyCostModel):  # type: ignore[misc]  # TVM is untype
 
     def update(self, _context: Any, _candidates: Any, _results: Any) -> None:
         """Do nothing: the worth of the knobs is known."""
-
-
-def _context(mod: IRModule, target: Any, space: Any, strategy: Any, seed: int) -> Any:
-    """Make a TuneContext; the caller must keep it, because its strategy does not.
-
-    TuneContext's own constructor parses 248 tensor intrinsics of other machines, which took 21 s.
-    """
-    context = ms.TuneContext.__new__(ms.TuneContext)
-    # Mutators are Python, and with one thread the result is reproducible. TVM treats the seed 0 as
-    # 1. MetaSchedule's own logger prints a page for each batch.
-    make = tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContext")
-    given = mod, target, space, strategy, "main", 1, seed + 1, lambda *_: None
-    context.__init_handle_by_constructor__(make, *given)
-    tvm_ffi.get_global_func("s_tir.meta_schedule.TuneContextInitialize")(context)
-    return context

@@ -171,7 +171,7 @@ def runs(random: np.random.Generator, count: int) -> Bytes:
     array of uint8
         The mask.
     """
-    lengths: list[int] = []
+    lengths = []
     total = 0
     while total < count:
         lengths.append(int(2 ** random.uniform(0, math.log2(LONGEST_RUN))))

@@ -115,7 +115,7 @@ def on_device(array: Array) -> DeviceArray:
 
 def _whole(array: Array) -> Array:
     """All bytes of the memory of which an array is a view."""
-    base: Any = array
+    base = array
     while isinstance(base.base, np.ndarray):
         base = base.base
     return np.asarray(base.reshape(-1).view(np.uint8))

@@ -10,6 +10,7 @@ import pytest
 
 from te_select.bench.peers import PEERS, MetaSchedule, choose_peers, kernels, metaschedule
 from te_select.bench.peers.base import UnsupportedError
+from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
 from te_select.timing.inputs import Mask, make_operands
 from te_select.verify.reference import first_difference, placed
@@ -123,7 +124,8 @@ def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch):
 
 def test_merged_operands_have_an_axis_per_loop_they_move():
     workload = Workload((2, 1, 3), (2, 5, 3), (5, 1), "complex128")
-    pattern, arrays = kernels._merged(make_operands(workload, Mask()))
+    pattern = access_pattern(workload)
+    arrays = [*kernels._merged(make_operands(workload, Mask()), pattern)]
     assert [loop.movers for loop in pattern.loops] == ["ct", "te", "ct", "te"]
     assert [array.shape for array in arrays] == [(2, 3), (2, 5, 3, 2), (5, 2), (2, 5, 3, 2)]
     assert [array.dtype.itemsize for array in arrays] == [1, 8, 8, 8]

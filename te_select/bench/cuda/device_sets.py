@@ -70,7 +70,7 @@ def torch_tensors(operands: DeviceSet) -> list[Any]:
 
 def strides(pattern: AccessPattern) -> list[dict[str, int]]:
     """For every merged loop the strides of cond, then and else_ in carried elements, by letter."""
-    steps: list[dict[str, int]] = []
+    steps = []
     size = dict.fromkeys("cte", 1)
     for loop in reversed(pattern.loops):
         steps.append({letter: size[letter] * (letter in loop.movers) for letter in "cte"})

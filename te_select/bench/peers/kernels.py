@@ -5,7 +5,7 @@ because it lacks some of the element types.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,40 +32,29 @@ class Halide(Peer):
     def prepare(self, workload: Workload, sets: Sequence[Operands]) -> list[Call]:
         """Compile the pipeline, and bind a buffer to each of its operands."""
         hl = load("halide")
-        pattern, _ = _merged(sets[0])
+        pattern = access_pattern(workload)
         if not pattern.loops:
             raise UnsupportedError("the pipeline has no loop")
         compiled = _pipeline(hl, pattern)
 
-        def bind(arrays: tuple[Array, ...]) -> Call:
-            # Halide knows 8-byte words only as unsigned long long, not as unsigned long.
-            buffers = [
-                hl.Buffer(array.view("Q") if pattern.width == LARGEST_INTEGER and k else array)
-                for k, array in enumerate(map(np.atleast_1d, arrays))
-            ]
+        def bind(operands: Operands) -> Call:
+            buffers = [hl.Buffer(np.atleast_1d(array)) for array in _merged(operands, pattern)]
             return lambda: compiled(*buffers)
 
-        return [bind(_merged(operands)[1]) for operands in sets]
+        return [bind(operands) for operands in sets]
 
 
-def _merged(operands: Operands) -> tuple[AccessPattern, tuple[Array, Array, Array, Array]]:
-    """The merged loops, and the operands as plain bytes and words with an axis for each loop.
+def _merged(operands: Operands, pattern: AccessPattern) -> Iterator[Array]:
+    """The operands as plain bytes and words with an axis for each merged loop.
 
     Operands lack their broadcast axes; out has all of them.
     """
-    pattern = access_pattern(operands.workload)
-    word = np.dtype(f"u{pattern.width}")
-
-    def shaped(operand: Array, letter: str, dtype: np.dtype[Any]) -> Array:
+    # Halide knows 8-byte words only as unsigned long long, not as unsigned long.
+    word = "Q" if pattern.width == LARGEST_INTEGER else f"u{pattern.width}"
+    kinds = ("u1", word, word, word)
+    for letter, array, kind in zip("cteo", operands.arrays(), kinds, strict=True):
         shape = [loop.bound({}) for loop in pattern.loops if letter in loop.movers + "o"]
-        return operand.reshape(-1).view(dtype).reshape(shape)
-
-    return pattern, (
-        shaped(operands.cond, "c", np.dtype(np.uint8)),
-        shaped(operands.then, "t", word),
-        shaped(operands.else_, "e", word),
-        shaped(operands.out, "o", word),
-    )
+        yield array.reshape(-1).view(kind).reshape(shape)
 
 
 def _pipeline(hl: Any, pattern: AccessPattern) -> Any:

@@ -122,7 +122,7 @@ def _tune(function: Any, target: Any, operands: Operands, trials: int) -> tuple[
     context.pre_tuning(
         trials, database=database, cost_model=tuner.cost_model.RandomModel(seed=_SEED)
     )
-    ran: list[tuple[float, Any]] = []
+    ran = []
     tried = 0
     while candidates := context.generate_measure_candidates():
         results = []

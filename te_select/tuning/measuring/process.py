@@ -114,20 +114,20 @@ class Worker:
             return
         self.kill()
         self._is_ready = False
-        paths = [str(Path(entry).resolve()) for entry in sys.path]
-        variables = {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(self.folder)}
+        paths = os.pathsep.join(str(Path(entry).resolve()) for entry in sys.path)
+        folder = str(self.folder)
         self._connection, theirs = multiprocessing.Pipe()
-        arguments = str(self.folder), str(theirs.fileno()), self.module
+        handle = theirs.fileno()
         try:
             with theirs, self._errors.open("wb") as errors:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", _SELF, *arguments],
+                    [sys.executable, "-m", _SELF, folder, str(handle), self.module],
                     stdin=subprocess.DEVNULL,
                     stdout=errors,
                     stderr=errors,
-                    pass_fds=[theirs.fileno()],
-                    cwd=self.folder,  # python -m looks for modules in the current folder
-                    env={**os.environ, **variables},
+                    pass_fds=[handle],
+                    cwd=folder,  # python -m looks for modules in the current folder
+                    env={**os.environ, "PYTHONPATH": paths, "TMPDIR": folder},
                     start_new_session=True,
                 )
         except OSError as error:
