@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Exit, Option
 
 from te_select.base import interrupts, kinds
 from te_select.cli import console, flags, paths
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from te_select.bench.report import Results
     from te_select.bench.row import Row
 
-Density = Annotated[str, typer.Option(help="Percent of cond that is true; a list.")]
-Block = Annotated[str, typer.Option(help="Elements of cond drawn together; a list.")]
-PeerNames = Annotated[str, typer.Option(help="all, none, or a list: numpy,torch.")]
-Rounds = Annotated[int | None, typer.Option(min=1, help="Rounds of each row; default 5 to 15.")]
-Cold = Annotated[bool, typer.Option("--cold", help="Evict the operands between calls.")]
-Plot = Annotated[Path | None, typer.Option(help="Draw the results: PNG, SVG or PDF.")]
+Density = Annotated[str, Option(help="Percent of cond that is true; a list.")]
+Block = Annotated[str, Option(help="Elements of cond drawn together; a list.")]
+PeerNames = Annotated[str, Option(help="all, none, or a list: numpy,torch.")]
+Rounds = Annotated[int | None, Option(min=1, help="Rounds of each row; default 5 to 15.")]
+Cold = Annotated[bool, Option("--cold", help="Evict the operands between calls.")]
+Plot = Annotated[Path | None, Option(help="Draw the results: PNG, SVG or PDF.")]
 
 
 def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
@@ -95,9 +95,9 @@ def bench_command(  # noqa: PLR0913, PLR0917 - one per flag
 
         draw(plot, rows, device)
     if results.interrupted:
-        raise typer.Exit(interrupts.CODE)
+        raise Exit(interrupts.CODE)
     if any(OURS in name for row in rows for name in row.wrong):
-        raise typer.Exit(console.FAILED)
+        raise Exit(console.FAILED)
 
 
 def print_report(results: Results) -> None:

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 import te_select
 from te_select.base import on_disk
@@ -18,14 +18,14 @@ from te_select.records import required
 
 Output = Annotated[
     Path,
-    typer.Option("-o", "--output", help="The .so to write; its .json and .h go beside it."),
+    Option("-o", "--output", help="The .so to write; its .json and .h go beside it."),
 ]
-Static = Annotated[bool, typer.Option("--static", help="Write a static library .a as well.")]
+Static = Annotated[bool, Option("--static", help="Write a static library .a as well.")]
 StaticObject = Annotated[
-    bool, typer.Option("--static-object", help="Write an object file .o for TVM as well.")
+    bool, Option("--static-object", help="Write an object file .o for TVM as well.")
 ]
 Names = Annotated[
-    list[str] | None, typer.Option("--name", help="masked=graph#0: te_masked, too; repeatable.")
+    list[str] | None, Option("--name", help="masked=graph#0: te_masked, too; repeatable.")
 ]
 
 

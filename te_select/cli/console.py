@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich import box
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
+from typer import Exit
 from typer.core import TyperCommand, TyperGroup
 
 from te_select.base import interrupts
@@ -85,7 +85,7 @@ class Group(TyperGroup):
                 code = self.invoke(context)
             if sys.stdout:
                 sys.stdout.flush()
-        except typer.Exit as end:
+        except Exit as end:
             code = end.exit_code
         except (Exception, KeyboardInterrupt) as error:
             code = _fail(error, as_json="--json" in words)

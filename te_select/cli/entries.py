@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from te_select.cli import models, paths
 from te_select.cli.console import UsageError
@@ -31,8 +31,8 @@ class SuiteFlags:
     """Workloads of a suite."""
 
     title = "Which workloads"
-    suite: Annotated[str | None, typer.Option(help="Of the bench: default or baselines.")] = None
-    only: Annotated[str | None, typer.Option(help="A glob over the suite's workloads.")] = None
+    suite: Annotated[str | None, Option(help="Of the bench: default or baselines.")] = None
+    only: Annotated[str | None, Option(help="A glob over the suite's workloads.")] = None
 
     def entries(self) -> list[Entry]:
         """The entries of the suite, by default the default one.
@@ -54,9 +54,9 @@ class OtherFlags:
     """Workloads that something else names: a library, a program that ran, a kernel of where()."""
 
     title = "Which workloads"
-    library: Annotated[Path | None, typer.Option(help="All workloads of a library.")] = None
-    captured: Annotated[Path | None, typer.Option(help="A file of TE_SELECT_CAPTURE.")] = None
-    where: Annotated[str | None, typer.Option(help='A kernel of where(): "w4 n:cte".')] = None
+    library: Annotated[Path | None, Option(help="All workloads of a library.")] = None
+    captured: Annotated[Path | None, Option(help="A file of TE_SELECT_CAPTURE.")] = None
+    where: Annotated[str | None, Option(help='A kernel of where(): "w4 n:cte".')] = None
 
 
 def entries_of(

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-import typer
+from typer import Option, Typer
 
 from te_select.base import kinds
 from te_select.cli.console import Command, UsageError
@@ -24,37 +24,35 @@ def _records(text: str | None) -> Any:
     return False if text == "none" else text
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and no more.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON document and no more.")]
 Profile = Annotated[
-    bool, typer.Option(help="Measure the machine's profile first, if it is only reasoned.")
+    bool, Option(help="Measure the machine's profile first, if it is only reasoned.")
 ]
-_TARGET = typer.Option(help=f"{', '.join(kind.targets for kind in kinds.KINDS.values())}, or JSON.")
+_TARGET = Option(help=f"{', '.join(kind.targets for kind in kinds.KINDS.values())}, or JSON.")
 Target = Annotated[str, _TARGET]
 OptionalTarget = Annotated[str | None, _TARGET]  # for inspect, where a library has a target
-Level = Annotated[str | None, typer.Option(help="Of a library for several, such as x86-64-v3.")]
+Level = Annotated[str | None, Option(help="Of a library for several, such as x86-64-v3.")]
 Logs = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--tuning-logs",
         callback=_records,
         help="A folder of records, or none; default: your own, then the shipped.",
     ),
 ]
-Config = Annotated[
-    list[str] | None, typer.Option(help="A knob by hand, such as piece=4096; repeatable.")
-]
+Config = Annotated[list[str] | None, Option(help="A knob by hand, such as piece=4096; repeatable.")]
 
 
 RequireRecord = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="[near]",
         help="Fail if a workload has no record of its own; near: nor a nearest one.",
     ),
 ]
 
 
-class Verbs(typer.Typer):
+class Verbs(Typer):
     """Verbs, whose flags may be grouped in dataclasses."""
 
     def verb(self, name: str, **options: Any) -> Callable[[Callable[..., None]], Any]:

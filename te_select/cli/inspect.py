@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option
 
 from te_select.base import kinds, scratch
 from te_select.cli import console, flags, models
@@ -22,16 +22,16 @@ from te_select.runtime.artifact import stored
 if TYPE_CHECKING:
     from te_select.runtime.call.kernel import Kernel
 
-Library = Annotated[Path | None, typer.Argument(help="A library; without it, give workload flags.")]
-Source = Annotated[str | None, typer.Option(help=f"{', '.join(kinds.sources())}.")]
-KernelName = Annotated[str | None, typer.Option(help="A kernel of a library with several.")]
+Library = Annotated[Path | None, Argument(help="A library; without it, give workload flags.")]
+Source = Annotated[str | None, Option(help=f"{', '.join(kinds.sources())}.")]
+KernelName = Annotated[str | None, Option(help="A kernel of a library with several.")]
 _COLUMNS = (
     "name", "cond_shape", "then_shape", "else_shape", "out_shape", "dtype", "status",
     "cond_producer", "bytes_per_call",
 )  # fmt: skip
 _OF_MANIFEST = ("target", "versions", "components", "models", "kernels", "nodes")
-Sbom = Annotated[bool, typer.Option("--sbom", help="A bill of materials, as CycloneDX JSON.")]
-Load = Annotated[bool, typer.Option("--load", help="Load the library: its code runs.")]
+Sbom = Annotated[bool, Option("--sbom", help="A bill of materials, as CycloneDX JSON.")]
+Load = Annotated[bool, Option("--load", help="Load the library: its code runs.")]
 
 
 def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
@@ -109,7 +109,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     else:
         known = {name: said for name, said in document.items() if said not in ([], {})}
         console.show({**known, "kernels": for_people(document["kernels"])}, as_json)
-    raise typer.Exit(console.FAILED if path and "files_written" not in document else 0)
+    raise Exit(console.FAILED if path and "files_written" not in document else 0)
 
 
 def _show_model(path: Path, size: list[str] | None, as_json: bool) -> None:

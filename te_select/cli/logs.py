@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option
 
 from te_select.cli import flags
 from te_select.cli.console import FAILED, show
@@ -19,14 +19,14 @@ from te_select.records import folders, required
 if TYPE_CHECKING:
     from te_select.records.log import Record
 
-Targets = Annotated[str, typer.Option(help="A glob: only these targets.")]
-Only = Annotated[str, typer.Option(help="A glob: only records with these names.")]
-Folder = Annotated[Path | None, typer.Option("--tuning-logs", help="A folder; default: your own.")]
+Targets = Annotated[str, Option(help="A glob: only these targets.")]
+Only = Annotated[str, Option(help="A glob: only records with these names.")]
+Folder = Annotated[Path | None, Option("--tuning-logs", help="A folder; default: your own.")]
 Better = Annotated[
-    bool, typer.Option("--better", help="Only records that are better than the default config.")
+    bool, Option("--better", help="Only records that are better than the default config.")
 ]
-From = Annotated[Path, typer.Argument(exists=True, file_okay=False, help="A folder of logs.")]
-To = Annotated[Path, typer.Argument(help="A folder of logs, made for the first record.")]
+From = Annotated[Path, Argument(exists=True, file_okay=False, help="A folder of logs.")]
+To = Annotated[Path, Argument(help="A folder of logs, made for the first record.")]
 
 logs_app = Verbs(help="Show and move the records that tuning has written.")
 
@@ -61,7 +61,7 @@ def list_command(
     damaged = {"damaged": complaints} if complaints or as_json else {}
     show({**listed, **damaged}, as_json)
     if complaints:
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)
 
 
 @logs_app.verb("best")
@@ -208,4 +208,4 @@ def _merge(
     merged = merge(source, destination, target, only, better=better)
     show({"to": destination, **merged._asdict()}, as_json)
     if merged.refused:
-        raise typer.Exit(FAILED)
+        raise Exit(FAILED)

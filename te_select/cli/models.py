@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 import te_select
 from te_select.cli.console import UsageError
@@ -31,7 +31,7 @@ def _formats() -> str:
     return formats.titles()
 
 
-Model = Annotated[Path | None, typer.Option(exists=True, help=_formats())]
+Model = Annotated[Path | None, Option(exists=True, help=_formats())]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ModelFlags:
     model: Model = None
     size: Annotated[
         list[str] | None,
-        typer.Option(help="Of a named dim: batch=8 (tune takes batch=1:64, too); repeatable."),
+        Option(help="Of a named dim: batch=8 (tune takes batch=1:64, too); repeatable."),
     ] = None
 
 

@@ -4,17 +4,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from te_select.base import kinds
 from te_select.cli.console import progress, show
 from te_select.cli.flags import Json
 from te_select.errors import SelectError
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Measure, but write no file.")]
-Force = Annotated[bool, typer.Option("--force", help="Measure beside busy programs, too.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Measure, but write no file.")]
+Force = Annotated[bool, Option("--force", help="Measure beside busy programs, too.")]
 Rounds = Annotated[
-    int, typer.Option(min=2, max=1000, help="Turns of each way; more, if thresholds are unsure.")
+    int, Option(min=2, max=1000, help="Turns of each way; more, if thresholds are unsure.")
 ]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Exit, Option
 
 from te_select.base import interrupts, kinds
 from te_select.cli import console
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class OldFlags(OtherFlags):
     """Workloads of these sources, and of old records."""
 
-    again: Annotated[bool, typer.Option("--again", help="Records of other versions.")] = False
+    again: Annotated[bool, Option("--again", help="Records of other versions.")] = False
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class PlaceFlags:
     """The machine to tune on, and what builds for it."""
 
     title = "The machine"
-    target: Annotated[str, typer.Option(help="As for compile, or a list of CPUs.")] = "native"
+    target: Annotated[str, Option(help="As for compile, or a list of CPUs.")] = "native"
     runner: Annotated[
-        str, typer.Option(help="local, or rpc://HOST:PORT/KEY; {target} in it is the target.")
+        str, Option(help="local, or rpc://HOST:PORT/KEY; {target} in it is the target.")
     ] = "local"
-    tuning_logs: Annotated[
-        Path | None, typer.Option(help="The folder to write; default: your own.")
-    ] = None
+    tuning_logs: Annotated[Path | None, Option(help="The folder to write; default: your own.")] = (
+        None
+    )
     profile: Profile = True
 
 
@@ -59,16 +59,14 @@ class ChoiceFlags:
     """How long to tune, and what may be passed over."""
 
     title = "How long"
-    effort: Annotated[str, typer.Option(help="full, or quick: 3 seconds a workload.")] = "full"
-    trials: Annotated[int | None, typer.Option(help="Configs a workload; full: 64.")] = None
+    effort: Annotated[str, Option(help="full, or quick: 3 seconds a workload.")] = "full"
+    trials: Annotated[int | None, Option(help="Configs a workload; full: 64.")] = None
     patient: Annotated[
-        bool, typer.Option("--patient", help="Go on when nothing untried promises 1 %.")
+        bool, Option("--patient", help="Go on when nothing untried promises 1 %.")
     ] = False
-    fix: Annotated[list[str] | None, typer.Option(help="Hold a knob: unroll=4; repeatable.")] = None
-    every: Annotated[bool, typer.Option("--all", help="Tune what is near the roof, too.")] = False
-    minutes: Annotated[
-        float | None, typer.Option(min=0.0, help="The most, for all; 0: nothing.")
-    ] = None
+    fix: Annotated[list[str] | None, Option(help="Hold a knob: unroll=4; repeatable.")] = None
+    every: Annotated[bool, Option("--all", help="Tune what is near the roof, too.")] = False
+    minutes: Annotated[float | None, Option(min=0.0, help="The most, for all; 0: nothing.")] = None
 
     def seconds(self, options: Options, workloads: int) -> float:
         """The most that a session of so many workloads may take."""
@@ -81,11 +79,11 @@ class TrialFlags:
     """How trials are proposed and measured."""
 
     title = "Trials"
-    timeout: Annotated[float, typer.Option(help="Seconds that a config may take.")] = 30.0
-    seed: Annotated[int, typer.Option(help="Same seed, same configs.")] = 0
-    force: Annotated[bool, typer.Option("--force", help="Tune what has a record, too.")] = False
+    timeout: Annotated[float, Option(help="Seconds that a config may take.")] = 30.0
+    seed: Annotated[int, Option(help="Same seed, same configs.")] = 0
+    force: Annotated[bool, Option("--force", help="Tune what has a record, too.")] = False
     accept_unsure: Annotated[
-        bool, typer.Option("--accept-unsure", help="Keep what has won beside busy programs, too.")
+        bool, Option("--accept-unsure", help="Keep what has won beside busy programs, too.")
     ] = False
 
 
@@ -94,11 +92,11 @@ class MaskFlags:
     """The cond that configs are timed with."""
 
     title = "Cond"
-    density: Annotated[float, typer.Option(help="Percent of cond that is true.")] = 50.0
-    block: Annotated[int, typer.Option(help="Elements of cond that are drawn together.")] = 1
+    density: Annotated[float, Option(help="Percent of cond that is true.")] = 50.0
+    block: Annotated[int, Option(help="Elements of cond that are drawn together.")] = 1
 
 
-Plot = Annotated[Path | None, typer.Option(help="Draw trials and knobs: PNG, SVG or PDF.")]
+Plot = Annotated[Path | None, Option(help="Draw trials and knobs: PNG, SVG or PDF.")]
 
 
 def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
@@ -172,9 +170,9 @@ def tune_command(  # noqa: PLR0913, PLR0917 - one for each group
     if end and not as_json:
         raise end
     if interrupted:
-        raise typer.Exit(interrupts.CODE)
+        raise Exit(interrupts.CODE)
     if end or any(outcome.error for outcome in outcomes):
-        raise typer.Exit(console.FAILED)
+        raise Exit(console.FAILED)
 
 
 def _check_fixed(fixed: Mapping[str, Any], targets: Sequence[tuple[str, str]]) -> None:

@@ -3,7 +3,7 @@
 import importlib.util
 from typing import Annotated
 
-import typer
+from typer import Exit, Option
 
 import te_select
 from te_select.cli.bench import bench_command
@@ -45,14 +45,14 @@ app.add_typer(cache_app, name="cache")
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"te-select {te_select.__version__}")
-        raise typer.Exit
+        raise Exit
 
 
 @app.callback()
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+        Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Compile Select (Where) into kernels for this machine or others, tune them and ship them."""

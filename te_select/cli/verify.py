@@ -7,22 +7,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option
 
 from te_select.cli import console, flags, paths
 
 if TYPE_CHECKING:
     from te_select import Kernel
 
-KernelName = Annotated[str | None, typer.Option(help="Check this kernel only.")]
+KernelName = Annotated[str | None, Option(help="Check this kernel only.")]
 Check = Annotated[
-    list[str] | None, typer.Option(help="Only this check, such as random or bounds; repeatable.")
+    list[str] | None, Option(help="Only this check, such as random or bounds; repeatable.")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the random data.")]
+Seed = Annotated[int, Option(min=0, help="Seed of the random data.")]
 
 
 def verify_command(
-    path: Annotated[Path, typer.Argument(metavar="LIBRARY", help="Such as build/mask.so.")],
+    path: Annotated[Path, Argument(metavar="LIBRARY", help="Such as build/mask.so.")],
     kernel: KernelName = None,
     check: Check = None,
     seed: Seed = 0,
@@ -58,7 +58,7 @@ def verify_command(
     document = {"path": path, "passed": not failed, "seed": seed, "level": here}
     console.show({**document, "levels": list(levels), **found}, as_json)
     if failed:
-        raise typer.Exit(console.FAILED)
+        raise Exit(console.FAILED)
 
 
 def _loaded(path: Path, name: str | None, level: str | None) -> list[Kernel]:

@@ -4,16 +4,16 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from te_select.cli.console import UsageError, progress, show
 from te_select.cli.flags import Json, Profile, Verbs
 from te_select.cli.paths import check_output
 from te_select.operator import family
 
-Target = Annotated[str, typer.Option(help="A CPU, as for compile, or a list of them.")]
+Target = Annotated[str, Option(help="A CPU, as for compile, or a list of them.")]
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="The .so to write; default into the cache.")
+    Path | None, Option("-o", "--output", help="The .so to write; default into the cache.")
 ]
 
 where_app = Verbs(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from te_select.base import on_disk
 from te_select.cli.console import UsageError
@@ -25,13 +25,13 @@ class WorkloadFlags:
     """A workload, by its shapes and its rule."""
 
     title = "Which workloads"
-    cond: Annotated[str | None, typer.Option(help='Shape of cond: 1,batch,128; "" scalar.')] = None
-    then: Annotated[str | None, typer.Option(help="Shape of then.")] = None
-    else_: Annotated[str | None, typer.Option("--else", help="Shape of else.")] = None
-    dtype: Annotated[str | None, typer.Option(help="Element type; default float32.")] = None
-    op: Annotated[str | None, typer.Option(help=f"A system's rule: {', '.join(OPS)}.")] = None
-    auto_broadcast: Annotated[str | None, typer.Option(help=f"{', '.join(RULES)}.")] = None
-    axis: Annotated[int | None, typer.Option(help="Under pdpd, where else and cond start.")] = None
+    cond: Annotated[str | None, Option(help='Shape of cond: 1,batch,128; "" scalar.')] = None
+    then: Annotated[str | None, Option(help="Shape of then.")] = None
+    else_: Annotated[str | None, Option("--else", help="Shape of else.")] = None
+    dtype: Annotated[str | None, Option(help="Element type; default float32.")] = None
+    op: Annotated[str | None, Option(help=f"A system's rule: {', '.join(OPS)}.")] = None
+    auto_broadcast: Annotated[str | None, Option(help=f"{', '.join(RULES)}.")] = None
+    axis: Annotated[int | None, Option(help="Under pdpd, where else and cond start.")] = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -45,9 +45,9 @@ class WorkloadsFlags(WorkloadFlags):
 
     workload: Annotated[
         list[str] | None,
-        typer.Option(help='As JSON: {"cond_shape": [4], "then_shape": ...}; repeatable.'),
+        Option(help='As JSON: {"cond_shape": [4], "then_shape": ...}; repeatable.'),
     ] = None
-    workloads: Annotated[Path | None, typer.Option(help="A file with a JSON list.")] = None
+    workloads: Annotated[Path | None, Option(help="A file with a JSON list.")] = None
 
 
 def source_of(flags: WorkloadsFlags, model: Path | None, sizes: Sequence[str] | None) -> list[str]:
