@@ -1,19 +1,15 @@
 """The fixed suite: named workloads, which ``suite.txt`` lists, and why each is there."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from te_select.operator.workload import Workload
 from te_select.records.sizes import Ranges
-
-if TYPE_CHECKING:
-    from te_select.timing.inputs import Mask
+from te_select.timing.inputs import Mask
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def environment() -> dict[str, Any]:
     }
     for kind in kinds.KINDS.values():
         for section, values in kinds.load(kind.environment)().items():
-            found[section] = {**found.get(section, {}), **values}
+            found.setdefault(section, {}).update(values)
     return found
 
 

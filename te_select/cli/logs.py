@@ -1,10 +1,8 @@
 """``te-select logs``: list, best, export, import, prune."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Exit, Option
 
@@ -15,9 +13,7 @@ from te_select.cli.flags import Verbs
 from te_select.cli.models import ModelFlags
 from te_select.cli.workloads import WorkloadsFlags, source_of
 from te_select.records import folders, required
-
-if TYPE_CHECKING:
-    from te_select.records.log import Record
+from te_select.records.log import Record
 
 Targets = Annotated[str, Option(help="A glob: only these targets.")]
 Only = Annotated[str, Option(help="A glob: only records with these names.")]

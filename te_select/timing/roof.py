@@ -107,7 +107,7 @@ def probes(footprint: int, sets: int = 1) -> dict[str, Probe]:
             for count in sorted({1, threads()})
         }
         seconds = {how: _fastest(run, _repeats(run)) for how, run in variants.items()}
-        how = min(seconds, key=lambda each: seconds[each])
+        how = min(seconds, key=seconds.__getitem__)
         repeats = 1 if sets > 1 else _repeats(variants[how])
         call = functools.partial(variants[how], repeats)
         made[name] = Probe(call, repeats, element_bytes * elements, how, seconds[how])

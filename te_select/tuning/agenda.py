@@ -8,8 +8,6 @@ the others, as long as there is time.
 Records outlive TVM: those of other versions are candidates, each compared with the default.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 import time

@@ -115,10 +115,10 @@ class Session(contextlib.AbstractContextManager["Session"]):
         """What a record was tuned for; raises ValueError if it does not say so."""
         try:
             task = entry.session["task"]
-            workload, mask, ranges = (task[name] for name in ("workload", "mask", "ranges"))
+            ranges = task["ranges"]
             sizes = tuple((str(name), int(least), int(most)) for name, least, most in ranges)
-            Options(**mask)  # checks the numbers
-            return self.task(Workload.from_json(workload), sizes, Mask(**mask))
+            Options(**task["mask"])  # checks the numbers
+            return self.task(Workload.from_json(task["workload"]), sizes, Mask(**task["mask"]))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError("its line does not say what was tuned; tune it again") from error
 

@@ -309,8 +309,14 @@ class Run:
         """Show the progress, with the trials of a batch that is not complete."""
         trials = [*(trial for _, trial in self._trials), *batch]
         failures = (trial.failure for trial in trials if trial.seconds is None)
-        told = self._total, [trial.seconds for trial in trials], next(failures, None), phase
-        self._progress = Progress(self._progress.workload, *told, self._resumed)
+        self._progress = Progress(
+            self._progress.workload,
+            self._total,
+            [trial.seconds for trial in trials],
+            next(failures, None),
+            phase,
+            self._resumed,
+        )
         self.observe(self._progress)
 
 

@@ -180,7 +180,10 @@ def runs(random: np.random.Generator, count: int) -> Bytes:
     return np.repeat(values.astype(np.uint8), lengths)[:count]
 
 
-def _once(prepare: Callable[[Operands], None]) -> Callable[[Operands], Iterator[str]]:
+_Check = Callable[[Operands], Iterator[str]]
+
+
+def _once(prepare: Callable[[Operands], None]) -> _Check:
     def check(operands: Operands) -> Iterator[str]:
         prepare(operands)
         yield ""
@@ -189,7 +192,7 @@ def _once(prepare: Callable[[Operands], None]) -> Callable[[Operands], Iterator[
 
 
 # For each check, what prepares the operands for one run after another, and says how they lie.
-CHECKS: dict[str, Callable[[Operands], Iterator[str]]] = {
+CHECKS: dict[str, _Check] = {
     "random": _once(Operands.random_mask),
     "all_true": _once(lambda operands: operands.mask(lambda count: np.ones(count, np.uint8))),
     "all_false": _once(lambda operands: operands.mask(lambda count: np.zeros(count, np.uint8))),

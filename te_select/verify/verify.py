@@ -131,7 +131,7 @@ def dim_sizes(workload: Workload) -> list[dict[str, int]]:
             for i, name in enumerate(workload.dim_names)
         }
         while pattern.bytes_moved(sizes) > MEMORY_LIMIT and max(sizes.values()) > 1:
-            largest = max(sizes, key=lambda name: sizes[name])
+            largest = max(sizes, key=sizes.__getitem__)
             sizes[largest] //= 2
         if sizes not in sets:
             sets.append(sizes)

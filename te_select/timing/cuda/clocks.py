@@ -175,9 +175,12 @@ def _instantiated(call: Callable[[], Any], count: int) -> ctypes.c_void_p:
             driver.call("cuGraphGetNodes", graph, None, ctypes.byref(nodes))
             if nodes.value < count:  # work on another stream is not captured but runs at once
                 raise driver.CudaError(f"{nodes.value} of {count} calls were captured")
-            instantiate = "cuGraphInstantiateWithFlags"
-            flags = ctypes.c_uint64(0)
-            driver.call(instantiate, ctypes.byref(executable), graph, flags)
+            driver.call(
+                "cuGraphInstantiateWithFlags",
+                ctypes.byref(executable),
+                graph,
+                ctypes.c_uint64(0),
+            )
         finally:
             driver.call("cuGraphDestroy", graph)
     return executable
