@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CAPTURED = "what a program wrote that ran with TE_SELECT_CAPTURE"
 
 
-@dataclass(frozen=True)
+@dataclass
 class SuiteFlags:
     """Workloads of a suite."""
 
@@ -49,7 +49,7 @@ class SuiteFlags:
             return choose(SUITES[self.suite or "default"], "*" if self.only is None else self.only)
 
 
-@dataclass(frozen=True)
+@dataclass
 class OtherFlags:
     """Workloads that something else names: a library, a program that ran, a kernel of where()."""
 

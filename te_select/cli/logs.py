@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 from typer import Argument, Exit, Option
 
-from te_select.cli import flags
 from te_select.cli.console import FAILED, show
 from te_select.cli.entries import OtherFlags, SuiteFlags, entries_of
-from te_select.cli.flags import Verbs
+from te_select.cli.flags import Json, Logs, RequireRecord, Target, Verbs, of_flag, parse_required
 from te_select.cli.models import ModelFlags
 from te_select.cli.workloads import WorkloadsFlags, source_of
 from te_select.records import folders, required
@@ -29,7 +28,7 @@ logs_app = Verbs(help="Show and move the records that tuning has written.")
 
 @logs_app.verb("list")
 def list_command(
-    logs: Folder = None, target: Targets = "*", only: Only = "*", as_json: flags.Json = False
+    logs: Folder = None, target: Targets = "*", only: Only = "*", as_json: Json = False
 ) -> None:
     """List records, with their times and the machines they come from.
 
@@ -66,10 +65,10 @@ def best_command(
     suite: SuiteFlags,
     model: ModelFlags,
     other: OtherFlags,
-    target: flags.Target = "native",
-    logs: flags.Logs = None,
-    require_record: flags.RequireRecord = None,
-    as_json: flags.Json = False,
+    target: Target = "native",
+    logs: Logs = None,
+    require_record: RequireRecord = None,
+    as_json: Json = False,
 ) -> None:
     """Show which record a workload would be compiled with, and why.
 
@@ -85,7 +84,7 @@ def best_command(
 
     resolved = resolve(target)
     workloads = [entry.workload for entry in wanted if not entry.of_where]
-    needed = flags.parse_required(require_record)
+    needed = parse_required(require_record)
     required.check(needed, logs, None)
     with required.named_by(source_of(given, model.model, model.size)):
         required.require(needed, workloads, resolved.levels, logs)
@@ -113,7 +112,7 @@ def export_command(
     target: Targets = "*",
     only: Only = "*",
     better: Better = False,
-    as_json: flags.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Copy records that are new or faster to another folder.
 
@@ -130,7 +129,7 @@ def import_command(
     logs: Folder = None,
     target: Targets = "*",
     only: Only = "*",
-    as_json: flags.Json = False,
+    as_json: Json = False,
 ) -> None:
     """Take over records from another folder that are new or faster.
 
@@ -142,7 +141,7 @@ def import_command(
 
 
 @logs_app.verb("prune")
-def prune_command(logs: Folder = None, target: Targets = "*", as_json: flags.Json = False) -> None:
+def prune_command(logs: Folder = None, target: Targets = "*", as_json: Json = False) -> None:
     """Drop records that no compilation uses, and damaged lines.
 
     Example: te-select logs prune --tuning-logs tuning_logs
@@ -187,7 +186,7 @@ def _outcome(entry: Record) -> str:
 
 
 def _checked(logs: Path) -> Path:
-    with flags.of_flag("--tuning-logs"):
+    with of_flag("--tuning-logs"):
         folders.check(logs)
     return logs
 

@@ -34,7 +34,7 @@ def _formats() -> str:
 Model = Annotated[Path | None, Option(exists=True, help=_formats())]
 
 
-@dataclass(frozen=True)
+@dataclass
 class ModelFlags:
     """A model, and what its dims are."""
 

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from te_select.tuning.show import Display
 
 
-@dataclass(frozen=True)
+@dataclass
 class OldFlags(OtherFlags):
     """Workloads of these sources, and of old records."""
 
     again: Annotated[bool, Option("--again", help="Records of other versions.")] = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class PlaceFlags:
     """The machine to tune on, and what builds for it."""
 
@@ -54,7 +54,7 @@ class PlaceFlags:
     profile: Profile = True
 
 
-@dataclass(frozen=True)
+@dataclass
 class ChoiceFlags:
     """How long to tune, and what may be passed over."""
 
@@ -74,7 +74,7 @@ class ChoiceFlags:
         return of_effort if self.minutes is None else 60 * self.minutes
 
 
-@dataclass(frozen=True)
+@dataclass
 class TrialFlags:
     """How trials are proposed and measured."""
 
@@ -87,7 +87,7 @@ class TrialFlags:
     ] = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class MaskFlags:
     """The cond that configs are timed with."""
 

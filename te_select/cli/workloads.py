@@ -20,7 +20,7 @@ _SHAPES = tuple(f"{name}_shape" for name in _OPERANDS)
 _FIELDS = (*_SHAPES, "dtype", "auto_broadcast", "axis", "op", "name")
 
 
-@dataclass(frozen=True)
+@dataclass
 class WorkloadFlags:
     """A workload, by its shapes and its rule."""
 
@@ -39,7 +39,7 @@ class WorkloadFlags:
         return {name.strip("_"): each for name, each in vars(self).items() if each is not None}
 
 
-@dataclass(frozen=True)
+@dataclass
 class WorkloadsFlags(WorkloadFlags):
     """Workloads by their shapes, several of them as JSON."""
 
