@@ -90,8 +90,7 @@ def gather(flags: WorkloadFlags) -> list[tuple[str, Workload]]:
             with of_flag(f"--{name}"):
                 given[f"{name}_shape"] = parse_shape(given.pop(name))
         items.append(("the flags", given))
-    for text in texts:
-        items.append(("--workload", _parse_json(f"--workload {shown(text)}", text)))
+    items += [("--workload", _parse_json(f"--workload {shown(text)}", text)) for text in texts]
     if file:
         listed = read_json("--workloads", file, "a JSON list of workloads")
         if not isinstance(listed, list):

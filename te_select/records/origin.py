@@ -70,11 +70,10 @@ def explain(place: str, workload: Workload, factor: float | None, found: str) ->
     str
         The line.
     """
-    result = f": {found}" if found else ""
     if factor is None:
-        return f"this access pattern was tuned for {place}{result}"
+        return f"this access pattern was tuned for {place}: {found}"
     apart = " (sizes known at call time)"
     if not workload.dim_names:
         elements = access_pattern(workload).elements
         apart = f", {factor:.3g} times apart in size ({elements:,} elements)"
-    return f"tuned for {place} with the same loops and element width{apart}{result}"
+    return f"tuned for {place} with the same loops and element width{apart}: {found}"

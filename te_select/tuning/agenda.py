@@ -248,9 +248,8 @@ class Agenda:
             run = job.session.last_run
         except UntunableError as error:
             return replace(job.outcome(), error=str(error))
-        if run is None:  # another session has tuned it meanwhile
-            return replace(job.outcome(), record=record, fresh=False)
-        return replace(job.outcome(), record=record, **run.told())
+        told = run.told() if run else {"fresh": False}  # another session has tuned it meanwhile
+        return replace(job.outcome(), record=record, **told)
 
 
 def take_over(
