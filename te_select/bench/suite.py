@@ -74,6 +74,8 @@ def choose(entries: Sequence[Entry], only: str) -> list[Entry]:
     """
     chosen = [entry for entry in entries if fnmatch.fnmatchcase(entry.name, only)]
     if not chosen:
-        names = ", ".join(entry.name for entry in entries)
-        raise ValueError(f"matches no workload; expected a glob over {names}")
+        raise ValueError(
+            "matches no workload; expected a glob over "
+            f"{', '.join(entry.name for entry in entries)}"
+        )
     return chosen

@@ -143,8 +143,7 @@ def no_meaning(where: str, **flags: Any) -> None:
     """
     for name, value in flags.items():
         if value is not None and value is not False and value != []:
-            flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} has no meaning {where}; leave it out")
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning {where}; leave it out")
 
 
 def check_known(

@@ -192,9 +192,9 @@ def _leaf(kernel: Kernel) -> list[str]:
 def _add_source(document: dict[str, Any], form: str, level: str | None) -> None:
     kernels, target = document["kernels"], document["target"]
     if len(kernels) > 1:
-        names = ", ".join(kernel["symbol"] for kernel in kernels)
         raise console.UsageError(
-            f"--source wants one kernel; expected --kernel with one of {names}"
+            "--source wants one kernel; expected --kernel with one of "
+            f"{', '.join(kernel['symbol'] for kernel in kernels)}"
         )
     from te_select.compiler.sources import source  # noqa: PLC0415 - tvm is slow to import
 

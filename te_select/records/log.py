@@ -147,8 +147,10 @@ class Log:
 
     def complaints(self) -> list[str]:
         """One line for each damaged line."""
-        path = self.folder / SESSIONS
-        return [f"{path} line {each.line} is left out: {each.reason}" for each in self.damaged]
+        return [
+            f"{self.folder / SESSIONS} line {each.line} is left out: {each.reason}"
+            for each in self.damaged
+        ]
 
     def warn(self) -> None:
         """Warn of damaged lines: how many there are, and the first of them."""

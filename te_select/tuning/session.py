@@ -68,10 +68,9 @@ class Session(contextlib.AbstractContextManager["Session"]):
         self.options = options or Options()
         self.target = resolve(target)
         if len(levels := self.target.levels) > 1:
-            names = ", ".join(level.name for level in levels)
             raise TuningError(
                 f"target {self.target.name!r} has several levels, each with records of its own; "
-                f"tune them one by one: {names}"
+                f"tune them one by one: {', '.join(level.name for level in levels)}"
             )
         if runner != LOCAL and not kinds.kind(self.target.kind).fleet:
             raise TuningError(

@@ -159,8 +159,9 @@ class Run:
         before = self.seconds_of(default)
         trial = next(self._measure([default]))
         if trial.seconds is None:
-            name = self.task.workload.name
-            raise UntunableError(f"{name}: the default config failed: {trial.failure}")
+            raise UntunableError(
+                f"{self.task.workload.name}: the default config failed: {trial.failure}"
+            )
         before = before or trial.seconds
         if max(trial.seconds / before, before / trial.seconds) > LOST:
             self.journal.close()
@@ -242,7 +243,7 @@ class Run:
 
     def _measure(self, configs: Sequence[Any]) -> Iterator[Trial]:
         """Measure configs, as many at once as there is time for."""
-        left = list(configs)
+        left = configs
         while left:
             now = time.monotonic()
             most = self.measurer.batch
@@ -291,8 +292,9 @@ class Run:
                 rounds_of_all = zip(*by_size, strict=True)
                 found[config] = Timing(tuple(map(statistics.geometric_mean, rounds_of_all)))
         if default not in found:
-            name = self.task.workload.name
-            raise UntunableError(f"{name}: the default config failed in the finals")
+            raise UntunableError(
+                f"{self.task.workload.name}: the default config failed in the finals"
+            )
         return found
 
     def _keep(self, parts: Sequence[Measurement]) -> Trial:
@@ -300,7 +302,7 @@ class Run:
         failure = next((part.failure for part in parts if part.failure), None)
         medians = [Timing(part.seconds).median for part in parts if part.seconds]
         seconds = None if failure else statistics.geometric_mean(medians)
-        trial = Trial(dict(parts[0].candidate.config), seconds, failure)
+        trial = Trial(parts[0].candidate.config, seconds, failure)
         self.journal.append(trial)
         self._known[config_key(trial.config)] = trial
         return trial
