@@ -105,7 +105,7 @@ class Kind:
 
 
 # The kinds by name.
-KINDS: dict[str, Kind] = {
+KINDS = {
     "cpu": Kind(
         name="cpu",
         tvm_kind="llvm",

@@ -167,7 +167,7 @@ def _row(target: str, entry: Record) -> dict[str, Any]:
         "shapes": str(entry.workload),
         "microseconds": 1e6 * entry.seconds,
         "default_microseconds": 1e6 * entry.default_seconds,
-        "config": dict(entry.config),
+        "config": entry.config,
         "gain": None if entry.unsure or entry.edited else entry.gain,
         "outcome": _outcome(entry),
         **{name: getattr(entry, name) for name in _TOLD},

@@ -61,11 +61,11 @@ def profile_command(
     document: dict[str, Any] = {
         "file": None if dry_run else current.file,
         "busy_cores": round(busy, 2),
-        "machine": dict(current.machine),
+        "machine": current.machine,
         "origin": current.origin,
-        "before": dict(current.decisions),
-        "measured": dict(measured.decisions),
-        "unsure": dict(measured.unsure),
+        "before": current.decisions,
+        "measured": measured.decisions,
+        "unsure": measured.unsure,
         "rounds": rounds,
         "comparisons": [asdict(each) for each in measured.comparisons],
         "notes": [

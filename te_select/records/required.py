@@ -8,7 +8,7 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from te_select.errors import ArgumentError, TuningError, caught
 from te_select.operator.broadcast import count_of, shown
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from te_select.backends.targets import ResolvedTarget
 
 NEAR: Literal["near"] = "near"
-Required: TypeAlias = bool | Literal["near"]
+Required = bool | Literal["near"]
 _source: ContextVar[Sequence[str]] = ContextVar("flags that name all workloads", default=())
 
 

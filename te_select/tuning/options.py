@@ -124,7 +124,7 @@ class Options:
 
 
 # The types, the least and the largest value of each number, and what to expect in words.
-_RANGES: dict[str, tuple[tuple[type, ...], float, float, str]] = {
+_RANGES = {
     "trials": ((int, NoneType), 1, 10**9, "an int of 1, for the default alone, to 1000000000"),
     "timeout": ((int, float), 1e-9, LONGEST, "seconds above 0 and at most a day"),
     "jobs": ((int, NoneType), 1, LARGEST_JOBS, f"an int of 1 to {LARGEST_JOBS}"),

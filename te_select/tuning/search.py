@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ POPULATION = 32  # configs; 64 took 1 s a batch, 32 half of it, and the best are
 _GENERATIONS = 2
 _SHARE_MEASURED = 0.5  # of a population; the rest is sampled anew
 # Proposes configs; the times of a batch are known before the next is asked for.
-Batches: TypeAlias = Iterator[list[Any]]
+Batches = Iterator[list[Any]]
 
 
 def search(

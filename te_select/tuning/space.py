@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 from te_select.backends import schedule_of
 from te_select.backends.targets import ResolvedTarget
@@ -20,7 +20,7 @@ from te_select.schedules import knobs
 WARM = 3  # configs of records near by that are tried first
 _NOISE = 0.98  # of the default's time; a knob that seems to gain less counts as no gain
 # The seconds of a config that was proposed; None if it failed.
-SecondsOf: TypeAlias = Callable[[Any], float | None]
+SecondsOf = Callable[[Any], float | None]
 
 
 class Space:

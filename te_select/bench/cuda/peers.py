@@ -88,4 +88,4 @@ class Triton(CudaPeer):
         return [bind(operands) for operands in sets]
 
 
-PEERS: tuple[type[Peer], ...] = (Torch, TorchCompile, Triton)
+PEERS = (Torch, TorchCompile, Triton)

@@ -18,7 +18,7 @@ __all__ = [
     "with_plugins",
 ]
 
-PEERS: tuple[type[Peer], ...] = (
+PEERS = (
     NumPy,
     NumPyCopyTo,
     Torch,

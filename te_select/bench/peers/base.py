@@ -7,7 +7,7 @@ import abc
 import importlib
 from collections.abc import Callable, Sequence
 from importlib import metadata
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -38,10 +38,10 @@ class Peer(abc.ABC):
         Whether it selects on a GPU; None if that is not known, as of a broken plug-in.
     """
 
-    name: ClassVar[str]
-    modules: ClassVar[tuple[str, ...]] = ()
-    install: ClassVar[str] = ""
-    on_device: ClassVar[bool | None] = False
+    name: str
+    modules: tuple[str, ...] = ()
+    install: str = ""
+    on_device: bool | None = False
 
     def available(self) -> str | None:
         """Why this peer cannot run here, or None if it can."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Torch(Peer):
     """``torch.where`` into an output that is reused."""
 
     name = "torch"
-    modules: ClassVar[tuple[str, ...]] = ("torch",)
+    modules: tuple[str, ...] = ("torch",)
     install = "torch"
 
     def prepare(self, workload: Workload, sets: Sequence[Any]) -> list[Call]:
