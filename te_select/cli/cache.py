@@ -20,17 +20,19 @@ def info_command(as_json: Json = False) -> None:
     Example: te-select cache info --json
     """
     found = cache.entries()
-    document = {
-        "folder": cache.folder(),
-        "bytes": sum(about.st_size for about in found.values()),
-        "limit": cache.limit(),
-        "problem": cache.problem(),
-        "entries": [
-            {"name": path.name, "bytes": about.st_size, "used": _time(about.st_mtime)}
-            for path, about in found.items()
-        ],
-    }
-    show(document, as_json)
+    show(
+        {
+            "folder": cache.folder(),
+            "bytes": sum(about.st_size for about in found.values()),
+            "limit": cache.limit(),
+            "problem": cache.problem(),
+            "entries": [
+                {"name": path.name, "bytes": about.st_size, "used": _time(about.st_mtime)}
+                for path, about in found.items()
+            ],
+        },
+        as_json,
+    )
 
 
 @cache_app.verb("clear")

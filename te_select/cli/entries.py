@@ -34,20 +34,6 @@ class SuiteFlags:
     suite: Annotated[str | None, Option(help="Of the bench: default or baselines.")] = None
     only: Annotated[str | None, Option(help="A glob over the suite's workloads.")] = None
 
-    def entries(self) -> list[Entry]:
-        """The entries of the suite, by default the default one.
-
-        Raises
-        ------
-        UsageError
-            If there is no such suite, or no entry with such a name.
-        """
-        from te_select.bench.suite import SUITES, choose  # noqa: PLC0415 - kept off --help
-
-        check_known("--suite", self.suite, SUITES)
-        with of_flag(f"--only {self.only!r}"):
-            return choose(SUITES[self.suite or "default"], "*" if self.only is None else self.only)
-
 
 @dataclass
 class OtherFlags:
@@ -80,7 +66,7 @@ def entries_of(
     UsageError
         If more than one is given, or one is malformed.
     """
-    from te_select.bench.suite import Entry  # noqa: PLC0415 - kept off --help
+    from te_select.bench.suite import SUITES, Entry, choose  # noqa: PLC0415 - kept off --help
 
     of_suite = suite != SuiteFlags()
     of_bench = other is None
@@ -94,7 +80,10 @@ def entries_of(
         )
     if of_suite or (of_bench and not flags.given and not model.model):
         no_meaning("beside a suite", size=model.size)
-        return suite.entries()
+        check_known("--suite", suite.suite, SUITES)
+        only = "*" if suite.only is None else suite.only
+        with of_flag(f"--only {suite.only!r}"):
+            return choose(SUITES[suite.suite or "default"], only)
     if captured:
         return [entry for _, entry in sorted(_captured(captured), key=lambda each: -each[0])]
     if where is not None:

@@ -59,15 +59,17 @@ def build_command(
         print(line)
     with progress("building", lines=not as_json) as step:
         path = building.build(output, target, step)
-    document = {
-        "path": path,
-        "bytes": path.stat().st_size,
-        "kernels": sum(map(len, family.parts().values())),
-        "target": target,
-        "seconds": round(time.perf_counter() - imported, 3),
-        "import_seconds": round(imported - start, 3),
-    }
-    show(document, as_json)
+    show(
+        {
+            "path": path,
+            "bytes": path.stat().st_size,
+            "kernels": sum(map(len, family.parts().values())),
+            "target": target,
+            "seconds": round(time.perf_counter() - imported, 3),
+            "import_seconds": round(imported - start, 3),
+        },
+        as_json,
+    )
 
 
 @onnxruntime_app.verb("build")

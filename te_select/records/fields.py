@@ -39,7 +39,7 @@ def _is_number(value: Any) -> bool:
 
 
 _Form = tuple[Callable[[Any], bool], str]
-_COUNT: _Form = (_is_number, "a number of 0 or more")
+
 _SHARE: _Form = (
     lambda value: value is None or (type(value) is float and _is_number(value)),
     "a float of 0 or more, or null",
@@ -48,16 +48,18 @@ _TIME: _Form = (
     lambda value: type(value) is float and 1e-38 < value < 1e38,  # noqa: PLR2004 - as in TVM
     "a float between 1e-38 and 1e38",
 )
-_CONFIG: _Form = (
-    lambda value: isinstance(value, dict) and all(type(k) in (int, bool) for k in value.values()),
-    "an object of ints and booleans",
-)
+
 # By fields that some code reads: whether a value has their form, and what to expect instead.
 _FORMS: Mapping[str, _Form] = {
-    **dict.fromkeys(("trials", "failed"), _COUNT),
+    **dict.fromkeys(("trials", "failed"), (_is_number, "a number of 0 or more")),
     **dict.fromkeys(("busy_cores", "spread"), _SHARE),
     **dict.fromkeys(("default_seconds", "seconds"), _TIME),
-    "config": _CONFIG,
+    "config": (
+        lambda value: (
+            isinstance(value, dict) and all(type(knob) in (int, bool) for knob in value.values())
+        ),
+        "an object of ints and booleans",
+    ),
     "target": (
         lambda value: isinstance(value, str) and isinstance(json.loads(value), dict),
         "the text of an object",

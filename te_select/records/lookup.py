@@ -168,8 +168,7 @@ def _ranked(
             continue
         if not target.model:
             config = schedule.without_machine_knobs(pattern, target.tvm, config)
-        by_hand = "edited by hand since it was tuned"
-        found = by_hand if entry.edited else origin.outcome(entry)
+        found = "edited by hand since it was tuned" if entry.edited else origin.outcome(entry)
         name = f"{origin.TUNED if own else origin.NEAREST}{place}/{entry.key}"
         why = origin.explain(place, workload, None if own else factor, found)
         yield entry, Found(config, name, why)

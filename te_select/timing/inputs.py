@@ -63,7 +63,7 @@ class Operands:
     else_: Array
     out: Array
 
-    def arrays(self) -> tuple[Array, Array, Array, Array]:
+    def arrays(self) -> tuple[Array, ...]:
         """Cond, then, else_ and out."""
         return self.cond, self.then, self.else_, self.out
 

@@ -269,9 +269,8 @@ def take_over(
     Outcome
         One for each such record. One whose knobs no longer exist is a failure.
     """
-    now = session.versions
     for entry in log.read(session.folder).entries:
-        if entry.unsure or entry.session["versions"] == now:
+        if entry.unsure or entry.session["versions"] == session.versions:
             continue
         try:
             config = schedule_of(session.target.kind).config_from(entry.config)

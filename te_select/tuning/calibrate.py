@@ -195,9 +195,10 @@ def measure_if_reasoned() -> str:
 
 def keep(measured: Measured, current: Profile, busy: float) -> None:
     """Write the user's file, which libraries read; ``busy`` is how many cores others used."""
-    version = metadata.version("te-select")
-    day = datetime.date.today().isoformat()
-    about = f"measured by te-select {version} profile on {day}, {busy:.1f} cores busy"
+    about = (
+        f"measured by te-select {metadata.version('te-select')} profile on "
+        f"{datetime.date.today()}, {busy:.1f} cores busy"
+    )
     lines = "".join(f"{line}\n" for line in (f"# {about}", *measured.pairs))
     atomic.replace(Path(current.file), lines.encode())
 

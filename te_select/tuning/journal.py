@@ -110,7 +110,7 @@ class Journal:
             record = f"{record[:_CUT]}-{hashlib.sha256(record.encode()).hexdigest()}"
         self.folder = folder / FOLDER
         self.path = self.folder / f"{record}.jsonl"
-        self._versions = dict(versions)
+        self._versions = versions
         self.own: set[ConfigKey] = set()  # configs that this process has measured
         self.forgotten = 0  # trials of an earlier session that are of no use any more
 

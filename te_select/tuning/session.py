@@ -107,8 +107,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
 
     def task(self, workload: Workload, ranges: Ranges = (), mask: Mask | None = None) -> Task:
         """What to tune: a workload with the target, and with the cond of the session by default."""
-        usual = Mask(self.options.density, self.options.block)
-        return self.of(checked(workload), self._target, mask or usual, ranges)
+        mask = mask or Mask(self.options.density, self.options.block)
+        return self.of(checked(workload), self._target, mask, ranges)
 
     def task_of(self, entry: Record) -> Task:
         """What a record was tuned for; raises ValueError if it does not say so."""
@@ -269,8 +269,14 @@ class Session(contextlib.AbstractContextManager["Session"]):
         """The machine, the versions and the command, for readers of the record."""
         mask = task.mask
         usual = asdict(Options())
-        place = {"target": self._target, "runner": self.runner, "tuning_logs": self._given_logs}
-        given = dict([task.source]) | place | asdict(self.options) | asdict(mask)
+        given = {
+            **dict([task.source]),
+            "target": self._target,
+            "runner": self.runner,
+            "tuning_logs": self._given_logs,
+            **asdict(self.options),
+            **asdict(mask),
+        }
         del given["jobs"]  # it changes no outcome
         words = ["te-select", "tune"]
         for name, value in given.pop("fixed").items():

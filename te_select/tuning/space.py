@@ -130,8 +130,7 @@ def check_fixed(kind: str, fixed: Mapping[str, Any]) -> None:
 
 def changes(config: Any, default: Any) -> dict[str, Any]:
     """The knobs in which a config differs from the default, with its values."""
-    theirs = vars(default)
-    return {name: value for name, value in vars(config).items() if value != theirs[name]}
+    return dict(vars(config).items() - vars(default).items())
 
 
 def one_by_one(every: Sequence[Any]) -> list[Any]:

@@ -261,7 +261,7 @@ class Run:
         candidates = zip(*map(self.task.candidates, configs), strict=True)
         by_size = itertools.chain.from_iterable(candidates)
         parts: dict[object, list[Measurement]] = {}
-        for measurement in self.measurer.measure(list(by_size)):
+        for measurement in self.measurer.measure(by_size):
             own = parts.setdefault(measurement.candidate.code, [])
             own.append(measurement)
             if len(own) == len(self.task.points):

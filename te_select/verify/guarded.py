@@ -17,7 +17,7 @@ PAGE = mmap.PAGESIZE
 GUARD = 4096  # bytes on each side: further than any vector reaches
 FILL = 0xA5  # the value of bytes that are not written
 _PART = 1 << 24  # bytes of random data that are drawn at once
-NOTHING, READ, WRITE = 0, 1, 2  # PROT_NONE, PROT_READ, PROT_WRITE
+_PROT_NONE = 0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -88,12 +88,8 @@ def between_protected_pages(size: int) -> Bytes:
     with suppress(OSError):  # where the kernel has none
         pages.madvise(mmap.MADV_HUGEPAGE)  # as NumPy does for its large arrays
     memory = np.frombuffer(pages, np.uint8, inside, PAGE)
-    protect(memory.ctypes.data - PAGE, PAGE, NOTHING)
-    protect(memory.ctypes.data + inside, PAGE, NOTHING)
+    for edge in (-PAGE, inside):
+        address = ctypes.c_void_p(memory.ctypes.data + edge)
+        if _libc.mprotect(address, ctypes.c_size_t(PAGE), _PROT_NONE) != 0:
+            raise OSError(ctypes.get_errno(), "mprotect")
     return memory
-
-
-def protect(address: int, size: int, allowed: int) -> None:
-    """Allow only some accesses to whole pages."""
-    if _libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), allowed) != 0:
-        raise OSError(ctypes.get_errno(), "mprotect")

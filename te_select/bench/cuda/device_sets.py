@@ -34,7 +34,7 @@ class DeviceSet:
     else_: DeviceArray
     out: DeviceArray
 
-    def arrays(self) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+    def arrays(self) -> tuple[DeviceArray, ...]:
         """Cond, then, else_ and out."""
         return self.cond, self.then, self.else_, self.out
 

@@ -37,9 +37,6 @@ class Worker(run_worker.Worker):
     def __init__(self) -> None:
         super().__init__()
         self._numbers = itertools.count()
-        self._session: Any = None
-        self._probe: Any = None
-        self._features: set[str] = set()
         self._shape: tuple[int, ...] = ()
         self._inputs: dict[str, Any] = {}
 
