@@ -61,7 +61,6 @@ _SERIAL = {"bytes_per_thread": NEVER}
 _PARALLEL = {"bytes_per_thread": 1 << 16}
 Call = Callable[[], Any]
 Ways = Sequence[Mapping[str, int]]
-VARIABLE = "TE_SELECT_PROFILE"
 
 
 @dataclass(frozen=True)
@@ -282,7 +281,7 @@ class Bench:
             path = folder / "copy.so"
             path.write_bytes(self._image)
             module = tvm_ffi.load_module(str(path))
-        with mock.patch.dict(os.environ, {VARIABLE: text}):
+        with mock.patch.dict(os.environ, {"TE_SELECT_PROFILE": text}):
             module[LOCATOR]()  # its first use, at which it reads the variable
         return module
 

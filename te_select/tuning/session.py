@@ -258,8 +258,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         roots = self.folder.parent, *folders.default_folders(self.within)
         known = space.known(dict.fromkeys(roots))
         total = len({space.effect(config) for config in (space.default, *space.configs, *known)})
-        proposed = search(space, self.options, run.seconds_of, known)
-        return total, proposed
+        return total, search(space, self.options, run.seconds_of, known)
 
     def _default(self, task: Task) -> Any:
         """The config of a task's first trial."""
@@ -293,16 +292,13 @@ class Session(contextlib.AbstractContextManager["Session"]):
         else:
             device = f"{self.measurer.machine} behind {self.runner}".strip()
             cpus = None
+        task_of = {"workload": task.workload.to_json(), "mask": vars(mask), "ranges": task.ranges}
         return {
             "machine": device,
             "cpus": cpus,
             "versions": self.versions,
             "command": shlex.join(words),
-            "task": {
-                "workload": task.workload.to_json(),
-                "mask": vars(mask),
-                "ranges": task.ranges,
-            },
+            "task": task_of,
         }
 
     def __exit__(self, *_error: object) -> None:
