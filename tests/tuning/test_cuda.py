@@ -154,6 +154,7 @@ def workers(monkeypatch):
     monkeypatch.setattr(measurer, "RUN_WORKER", "tests.support.tuning_cuda_runner")
     monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
     monkeypatch.setattr(doubt, "SPREAD", math.inf)  # these times are those of a busy machine
+    monkeypatch.setattr(doubt, "BROKEN", math.inf)
     with fake_driver(90):
         yield
 

@@ -293,6 +293,7 @@ def test_config_wins_three_of_four_turns_and_by_a_percent(mine, its, won):
 
 def test_tune_measures_for_real(tmp_path, monkeypatch):
     monkeypatch.setattr(doubt, "SPREAD", math.inf)  # other tests run beside it
+    monkeypatch.setattr(doubt, "BROKEN", math.inf)
     record = te_select.tune(FEW, tuning_logs=tmp_path, trials=2, timeout=60)
     assert (record.trials, record.failed) == (2, 0)
     assert te_select.compile(FEW, tuning_logs=tmp_path).origin == f"tuned:{record.name}"
