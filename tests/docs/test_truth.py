@@ -12,6 +12,7 @@ from te_select.base import cache, levels
 from te_select.cli.verbs import app
 from te_select.errors import BroadcastError
 from te_select.operator.broadcast import RULES, broadcast, format_shape
+from te_select.runtime.call.cpu.profile import DECISIONS
 from tests.support import ROOT
 from tests.support.documents import PAGES, blocks
 
@@ -80,9 +81,16 @@ def test_oldest_python_is_the_same_wherever_it_is_named():
     assert f'target-version = "{oldest.replace("3.", "py3")}"' in project
     release = ROOT / "release/runtime_wheel.py"
     assert oldest.replace("3.", "OLDEST = ") in release.read_text()
-    for path in (*map(ROOT.joinpath, (*PAGES, "Makefile", "setup.py")), release):
+    others = ("Makefile", "setup.py", "tests/test_installing.py")
+    for path in (*map(ROOT.joinpath, (*PAGES, *others)), release):
         told = re.findall(r"Python (?:from )?(3\.\d+) o(?:r newer|n\b)", path.read_text())
         assert {*told} <= {oldest}, path
+
+
+def test_each_key_of_the_profile_is_in_one_row():
+    page = (ROOT / "docs/machine.md").read_text().partition("| key |")[2].partition("\n\n")[0]
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", "".join(cells))) == sorted(DECISIONS)
 
 
 def test_size_of_the_cache_is_the_default():
