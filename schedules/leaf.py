@@ -157,6 +157,29 @@ def rows_left(condition: ir.Expr, row: ir.Var) -> ir.Expr:
     return tirx.floordiv(condition.b - first + scale - 1, scale)
 
 
+def opened(leaf: tirx.For) -> tuple[ir.Expr, ir.Expr, Any, Callable[[Any], Any]]:
+    """Its rows, the elements in each, what it repeats, and what gives an expression at its start.
+
+    A leaf is one loop or two. A guard of the last piece may be in it.
+    """
+    variables = [leaf.loop_var]
+    rows = leaf.extent
+    elements = tirx.IntImm("int64", 1)
+    body = leaf.body
+    while True:
+        if isinstance(body, tirx.IfThenElse) and body.else_case is None:
+            rows = tirx.min(rows, rows_left(body.condition, leaf.loop_var))
+            body = body.then_case
+        elif isinstance(body, tirx.For) and len(variables) == 1:
+            variables.append(body.loop_var)
+            elements = body.extent
+            body = body.body
+        else:
+            break
+    starts = [tirx.IntImm("int64", 0)] * len(variables)
+    return rows, elements, body, lambda expr: replaced(expr, variables, starts)
+
+
 def replaced(expr: Any, variables: Sequence[ir.Var], values: Sequence[ir.Expr]) -> Any:
     """An expression with values in the place of variables."""
     pairs = list(zip(variables, values, strict=True))

@@ -45,11 +45,11 @@ def backwards(allowed: Expr, out: Array, inputs: Sequence[Array], n: Expr, row_b
     out_address, *others = (T.reinterpret("int64", array.address()) for array in (out, *inputs))
     hit_forwards = reduce(T.Or, (_slightly_ahead(out_address, other) for other in others))
     hit_backwards = reduce(T.Or, (_slightly_ahead(other, out_address) for other in others))
-    long = n >= T.int64(LEAST_BYTES // row_bytes)
+    long = n >= LEAST_BYTES // row_bytes
     better = T.And(hit_forwards, T.Not(hit_backwards))
     return let("back", T.And(T.And(allowed, long), better))
 
 
 def _slightly_ahead(address: Expr, other: Expr) -> Expr:
     """Whether the low bits of ``address`` are 1 to `PENDING_BYTES` above those of ``other``."""
-    return ((address - other - T.int64(1)) & T.int64(COMPARED_BYTES - 1)) < T.int64(PENDING_BYTES)
+    return ((address - other - 1) & (COMPARED_BYTES - 1)) < PENDING_BYTES

@@ -53,9 +53,9 @@ class Arguments:
 
     def has_flag(self, flag: int) -> Expr:
         """Whether the caller has set a flag."""
-        return (self.flags & T.int64(flag)) != T.int64(0)
+        return (self.flags & flag) != 0
 
     def bytes_to_line(self) -> Expr:
         """Bytes from out to the first address that a store past the cache may have."""
         address = T.reinterpret("int64", self.out.address())
-        return -address & T.int64(self.span.vector_bytes - 1)
+        return -address & (self.span.vector_bytes - 1)

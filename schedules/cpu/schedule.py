@@ -27,7 +27,8 @@ from typing import Any
 from tvm import s_tir, tirx
 from tvm.target import Target
 
-from te_select.operator.access import AccessPattern, Loop
+from te_select.operator.access import AccessPattern
+from te_select.operator.broadcast import bound
 from te_select.schedules import knobs
 from te_select.schedules import leaf as notes
 from te_select.schedules.cpu import isa
@@ -96,10 +97,8 @@ def _rows_are_not_long(
     sizes: Mapping[str, Expression],
     _flags: Mapping[str, Expression],
 ) -> Expression:
-    length = tirx.IntImm("int64", 1)
-    for dim in pattern.loops[-1].dims:
-        length = length * (sizes[dim] if isinstance(dim, str) else dim)
-    return length < long_from(pattern)
+    one: Expression = tirx.IntImm("int64", 1)
+    return math.prod(bound(pattern.loops[-1].dims, sizes), start=one) < long_from(pattern)
 
 
 def _is_set(flag: str, _sizes: Any, flags: Mapping[str, Expression]) -> Expression:
@@ -128,8 +127,10 @@ def apply_to(
     if _is_cut(pattern, config):
         piece, leaf = sch.split(leaf, [None, config.piece])
         outer = [*outer, piece]
-    elif len(outer) > 1 and _extent(pattern.loops[: len(outer) - 1]) >= ENOUGH_TASKS:
-        outer = outer[:-1]  # dividing by its extent would take as long as a short leaf
+    elif len(outer) > 1:
+        known = (loop.extent or 0 for loop in pattern.loops[: len(outer) - 1])
+        if math.prod(known) >= ENOUGH_TASKS:
+            outer = outer[:-1]  # dividing by its extent would take as long as a short leaf
     if outer:
         task = sch.fuse(*outer[:FUSED_LOOPS]) if len(outer) > 1 else outer[0]
         if config.bytes_per_thread:
@@ -205,11 +206,6 @@ def _is_cut(pattern: AccessPattern, config: Config) -> bool:
         return False
     rows = pattern.loops[-2 if config.rows else -1].extent
     return rows is None or not isinstance(config.piece, int) or rows > config.piece
-
-
-def _extent(loops: Sequence[Loop]) -> int:
-    """Product of the extents; 0 if one has a name."""
-    return math.prod(loop.extent or 0 for loop in loops)
 
 
 def _merged_loops(sch: s_tir.Schedule, block: Any, pattern: AccessPattern) -> list[Any]:

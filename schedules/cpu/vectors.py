@@ -139,9 +139,9 @@ def any_and_all(conds: Sequence[Expr], lanes: int, reduces: bool) -> tuple[Expr,
     """
     largest, smallest = let("largest", reduce(T.max, conds)), let("smallest", reduce(T.min, conds))
     if reduces:
-        return tuple(
-            _reduced("uint8", which, vector) != T.uint8(0)
-            for which, vector in (("umax", largest), ("umin", smallest))
+        return (
+            _reduced("uint8", "umax", largest) != T.uint8(0),
+            _reduced("uint8", "umin", smallest) != T.uint8(0),
         )
     return (
         _reduced("bool", "or", is_true(largest, lanes)),

@@ -123,9 +123,6 @@ class Walk:
         for k in range(0, len(starts), batch):
             self.store(group, starts[k : k + batch], span.lanes, past_cache)
 
-    def _store_group(self, here: Arguments, past_cache: bool) -> None:
-        self.store(self.group, [(here, 0)], self.span.lanes, past_cache)
-
     def _cover_remainder(self, first: Expr, count: Expr) -> None:
         (self.remainder or self.halves)(first, count)
 
@@ -190,7 +187,8 @@ class Walk:
             done = let("done", n - (n - first) % step)
         if groups == 1:
             return done
-        return steps(done, span.lanes, self._store_group)
+        store = partial(self.store, self.group)
+        return steps(done, span.lanes, lambda here, past: store([(here, 0)], span.lanes, past))
 
     def _backwards(self) -> Expr | None:
         """Whether to go backwards, by the inputs that are read as fast as out is written."""

@@ -6,7 +6,7 @@ from tvm import ir, tirx
 from te_select.dlight.legalized import loads_of
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cpu.statements import statements
-from te_select.schedules.leaf import leaves, replaced, rows_left, with_leaf
+from te_select.schedules.leaf import leaves, opened, replaced, rows_left, with_leaf
 
 _REINTERPRET = ir.Op.get("tirx.reinterpret")
 # TVM's FP8StorageLegalize refuses a reinterpret whose operand is a pointer.
@@ -44,26 +44,17 @@ def with_span(func: tirx.PrimFunc, span: Span, flags: int) -> tirx.PrimFunc:
 
 
 def _written(leaf: tirx.For, span: Span, flags: int) -> tirx.Stmt:
-    """The statements that replace a leaf, which is one loop or two around the block."""
-    rows = leaf.loop_var
-    inner = tirx.IntImm("int64", 1)
-    realize = leaf.body
-    variables = [rows]
-    if isinstance(realize, tirx.For):
-        variables.append(realize.loop_var)
-        inner = realize.extent
-        realize = realize.body
-    limit = leaf.extent
+    """The statements that replace a leaf around the block."""
+    rows, inner, realize, at_start = opened(leaf)
     if isinstance(realize.predicate, tirx.LT):  # of the last piece
-        limit = tirx.min(limit, rows_left(realize.predicate, rows))
-    starts = [tirx.IntImm("int64", 0)] * len(variables)
+        rows = tirx.min(rows, rows_left(realize.predicate, leaf.loop_var))
     axes = [axis.var for axis in realize.block.iter_vars]
-    values = [replaced(value, variables, starts) for value in realize.iter_values]
+    values = list(map(at_start, realize.iter_values))
     addresses = {
         name: tirx.address_of(replaced(load, axes, values))
         for name, load in loads_of(realize.block).items()
     }
-    written = statements(span, addresses, limit, inner, tirx.IntImm("int64", flags))
+    written = statements(span, addresses, rows, inner, tirx.IntImm("int64", flags))
     written = tvm_ffi.structural_map(written, (ir.Call, _without_pointer), order="post")
     return tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", _OF_POINTERS, written)
 

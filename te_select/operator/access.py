@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from te_select.operator.broadcast import Dim
+from te_select.operator.broadcast import Dim, bound
 from te_select.operator.workload import Workload
 
 _LEAST_RUN = 128  # bytes: two lines of the cache, of which at least one is whole
@@ -45,13 +45,11 @@ class Loop:
     @property
     def extent(self) -> int | None:
         """Number of iterations, or None if a name decides it."""
-        if 0 in self.dims:
-            return 0
-        return None if any(isinstance(dim, str) for dim in self.dims) else self.bound({})
+        return _number(self.dims)
 
     def bound(self, sizes: Mapping[str, int]) -> int:
         """Number of iterations, with ``sizes`` for the names."""
-        return math.prod(sizes[dim] if isinstance(dim, str) else dim for dim in self.dims)
+        return math.prod(bound(self.dims, sizes))
 
     def text(self, between: str) -> str:
         """The number of iterations, or if a name decides it, the dims and what is between them."""
@@ -77,10 +75,7 @@ class AccessPattern:
     @property
     def elements(self) -> int | None:
         """Number of carried output elements, or None if a name decides it."""
-        extents = [loop.extent for loop in self.loops]
-        if 0 in extents:
-            return 0
-        return None if None in extents else math.prod(e for e in extents if e is not None)
+        return _number(dim for loop in self.loops for dim in loop.dims)
 
     @property
     def out_bytes(self) -> int | None:
@@ -173,6 +168,12 @@ class AccessPattern:
         """One line for people: ``12 x 1048576:ct``, extents with the operands that move."""
         loops = (f"{loop.text('*')}:{loop.movers}" for loop in self.loops)
         return " x ".join(loops) or "a single element"
+
+
+def _number(dims: Iterable[Dim]) -> int | None:
+    """A product of dims, or None if a name decides it."""
+    factors = product(dims)
+    return None if any(isinstance(each, str) for each in factors) else math.prod(bound(factors, {}))
 
 
 def product(dims: Iterable[Dim]) -> Step:

@@ -160,13 +160,13 @@ def broadcast(cond: Shape, then: Shape, else_: Shape, rule: str, axis: int = -1)
     branches, out = _COMBINE[rule](cond, then, else_, axis)
     _check_size(out, "out")
     return Broadcast(
-        branches,
-        out,
-        *(
-            _axes(shape, _offset(shape, out, axis if operand != "then" else -1))
-            for operand, shape in (("cond", cond), ("then", then), ("else_", else_))
-        ),
+        branches, out, _axes(cond, out, axis), _axes(then, out, -1), _axes(else_, out, axis)
     )
+
+
+def bound(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """A shape with sizes in the place of names."""
+    return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in shape)
 
 
 def format_shape(shape: Shape) -> str:
@@ -200,7 +200,7 @@ def _numpy(cond: Shape, then: Shape, else_: Shape, _axis: int) -> tuple[Shape, S
     branches = _both_ways("then", then, "else_", else_)
     base = "broadcast(then, else_)"
     try:
-        return branches, _one_way("cond", cond, base, branches, len(branches) - len(cond))
+        return branches, _one_way("cond", cond, base, branches, -1)
     except BroadcastError as error:
         try:
             wider = _both_ways("cond", cond, base, branches)
@@ -212,10 +212,8 @@ def _numpy(cond: Shape, then: Shape, else_: Shape, _axis: int) -> tuple[Shape, S
 
 
 def _pdpd(cond: Shape, then: Shape, else_: Shape, axis: int) -> tuple[Shape, Shape]:
-    branches = _one_way("else_", else_, "then", then, _offset(else_, then, axis), base_is_1=True)
-    offset = _offset(cond, branches, axis)
-    out = _one_way("cond", cond, "then", branches, offset, base_is_1=True)
-    return branches, out
+    branches = _one_way("else_", else_, "then", then, axis, widens=True)
+    return branches, _one_way("cond", cond, "then", branches, axis, widens=True)
 
 
 def _multidirectional(cond: Shape, then: Shape, else_: Shape, _axis: int) -> tuple[Shape, Shape]:
@@ -246,13 +244,14 @@ def _both_ways(name_a: str, a: Shape, name_b: str, b: Shape) -> Shape:
 
 
 def _one_way(
-    name: str, src: Shape, base_name: str, base: Shape, offset: int, *, base_is_1: bool = False
+    name: str, src: Shape, base_name: str, base: Shape, axis: int, *, widens: bool = False
 ) -> Shape:
-    """Lay ``src`` over ``base`` from axis ``offset`` on.
+    """Lay ``src`` over ``base`` from an axis on.
 
-    With ``base_is_1`` a src dim of 0 replaces a base dim of 1. This is the one case in which the
-    base widens under pdpd's rule "src dim <= base dim".
+    If the base ``widens``, a src dim of 0 replaces a base dim of 1. This is the one case in which
+    it does under pdpd's rule "src dim <= base dim".
     """
+    offset = _offset(src, base, axis)
     if offset < 0 or offset + len(src) > len(base):
         raise BroadcastError(
             f"{name} {format_shape(src)} does not fit into {base_name} {format_shape(base)} at "
@@ -260,7 +259,7 @@ def _one_way(
         )
     out = list(base)
     for i, dim in enumerate(src, start=offset):
-        if base_is_1 and base[i] == 1 and dim == 0:
+        if widens and base[i] == 1 and dim == 0:
             out[i] = 0
         elif dim not in (base[i], 1):
             raise BroadcastError(
@@ -278,8 +277,10 @@ def _offset(src: Shape, base: Shape, axis: int) -> int:
     return len(base) - len(src) if axis == -1 else axis
 
 
-def _axes(shape: Shape, offset: int) -> Axes:
-    return tuple(None if dim == 1 else i for i, dim in enumerate(shape, start=offset))
+def _axes(shape: Shape, out: Shape, axis: int) -> Axes:
+    """The axes of out along which an operand moves that starts at one."""
+    start = _offset(shape, out, axis)
+    return tuple(None if dim == 1 else i for i, dim in enumerate(shape, start))
 
 
 def _parse_dim(dim: Any, operand: str) -> Dim:

@@ -30,7 +30,7 @@ def definition(stage: Stage) -> tirx.PrimFunc:
     n = tirx.Var("n", "int64")
     flags = tirx.Var("flags", "int64")
     parts_in, parts_out = (_parts(name) for name in (stage.source, stage.target))
-    extent: ir.Expr = n + tirx.IntImm("int64", 1) if stage.source == BITS else n
+    extent: ir.Expr = n + 1 if stage.source == BITS else n
     source = te.placeholder((extent, *parts_in), _carrier(stage.source), "source")
 
     def made(i: Any, *part: Any) -> Any:
@@ -57,11 +57,10 @@ def _booleans(word: Any, next_word: Any, first: Any) -> Any:
     vectorizes, took 3 to 4 times as long at every level of x86-64 (Zen 5).
     """
     place = first.astype("uint64")
-    behind = tirx.shift_left(next_word, tirx.const(1, "uint64"))  # no shift is by 64 bits
-    behind = tirx.shift_left(behind, tirx.const(63, "uint64") - place)
-    bits = tirx.bitwise_or(tirx.shift_right(word, place), behind)
+    behind = (next_word << 1) << (63 - place)  # no shift is by 64 bits
+    bits = (word >> place) | behind
     copies = tirx.Shuffle([_as_bytes(bits)], [tirx.IntImm("int32", k // 8) for k in range(64)])
-    own = tirx.bitwise_and(copies, _as_bytes(tirx.const(0x8040201008040201, "uint64")))
+    own = copies & _as_bytes(tirx.const(0x8040201008040201, "uint64"))
     zeros, ones = (tirx.Broadcast(tirx.const(each, "uint8"), 64) for each in (0, 1))
     return tirx.Select(own != zeros, ones, zeros)
 
@@ -85,7 +84,7 @@ def _carrier(name: str) -> str:
 def _truth(value: Any, source: str) -> Any:
     """Whether an element is not zero, as a byte; a NaN is not zero."""
     if source == "float16":
-        value = tirx.bitwise_and(value, tirx.const(0x7FFF, "uint16"))
+        value = value & 0x7FFF
     zero = tirx.const(0, value.ty.dtype)
     return tirx.Select(value == zero, tirx.const(0, "uint8"), tirx.const(1, "uint8"))
 
@@ -105,14 +104,11 @@ def _number(value: Any, stage: Stage, flags: Any) -> Any:
 def _to_half(value: Any) -> Any:
     """A whole number of at most eight bits as the bits of a float16, which holds it exactly."""
     bits = tirx.reinterpret("uint32", value.astype("float32"))
-    sign = tirx.bitwise_and(tirx.shift_right(bits, tirx.const(16, "uint32")), _word(0x8000))
-    magnitude = tirx.shift_right(tirx.bitwise_and(bits, _word(0x7FFFFFFF)), _word(13))
-    moved = tirx.Select(magnitude == _word(0), _word(0), magnitude - _word((127 - 15) << 10))
-    return tirx.bitwise_or(sign, moved).astype("uint16")
-
-
-def _word(number: int) -> Any:
-    return tirx.const(number, "uint32")
+    sign = (bits >> 16) & 0x8000
+    magnitude = (bits & 0x7FFFFFFF) >> 13
+    zero = tirx.const(0, "uint32")
+    moved = tirx.Select(magnitude == zero, zero, magnitude - ((127 - 15) << 10))
+    return (sign | moved).astype("uint16")
 
 
 def _of_half(half: Any, target: str, flags: Any) -> Any:
@@ -123,31 +119,23 @@ def _of_half(half: Any, target: str, flags: Any) -> Any:
     kind = np.finfo(target)
     bits = f"uint{kind.bits}"
 
-    def whole(number: int) -> Any:
+    def whole(number: int) -> Any:  # TVM would cut an int to 32 bits
         return tirx.const(number, bits)
 
     wide = half.astype(bits)
-    sign = tirx.shift_left(tirx.bitwise_and(wide, whole(0x8000)), whole(kind.bits - 16))
-    shift = whole(kind.nmant - 10)
-    moved = tirx.shift_left(tirx.bitwise_and(wide, whole(0x7FFF)), shift)
+    sign = (wide & 0x8000) << (kind.bits - 16)
+    moved = (wide & 0x7FFF) << (kind.nmant - 10)
     bias = 2 ** (kind.iexp - 1) - 1
     normal = moved + whole((bias - 15) << kind.nmant)
     # A subnormal half is a fraction of the least normal one, from which that is subtracted.
-    least = (bias - 14) << kind.nmant
-    fraction = tirx.reinterpret(target, moved + whole(least))
+    fraction = tirx.reinterpret(target, moved + whole((bias - 14) << kind.nmant)) - 2.0**-14
     # Where a thread rounds down, a zero is negative then.
-    subnormal = tirx.bitwise_and(
-        tirx.reinterpret(bits, fraction - tirx.const(2.0**-14, target)),
-        whole((1 << (kind.bits - 1)) - 1),
-    )
-    quiet = tirx.shift_left(
-        tirx.bitwise_and(flags, tirx.IntImm("int64", QUIET)).astype(bits), whole(kind.nmant - 4)
-    )
-    exponent = tirx.bitwise_and(half, tirx.const(0x7C00, "uint16"))
-    fractional = tirx.bitwise_and(half, tirx.const(0x03FF, "uint16"))
+    subnormal = tirx.reinterpret(bits, fraction) & whole((1 << (kind.bits - 1)) - 1)
+    quiet = (flags & QUIET).astype(bits) << (kind.nmant - 4)
     largest = moved + whole((2 * bias - 30) << kind.nmant)
-    nan = tirx.bitwise_or(largest, quiet)
-    top = tirx.Select(fractional == tirx.const(0, "uint16"), largest, nan)
-    found = tirx.Select(exponent == tirx.const(0, "uint16"), subnormal, normal)
-    found = tirx.Select(exponent == tirx.const(0x7C00, "uint16"), top, found)
-    return tirx.reinterpret(target, tirx.bitwise_or(sign, found))
+    zero, top = (tirx.const(each, "uint16") for each in (0, 0x7C00))
+    exponent = half & top
+    special = tirx.Select((half & 0x03FF) == zero, largest, largest | quiet)
+    found = tirx.Select(exponent == zero, subnormal, normal)
+    found = tirx.Select(exponent == top, special, found)
+    return tirx.reinterpret(target, sign | found)

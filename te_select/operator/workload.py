@@ -15,6 +15,7 @@ from te_select.operator.broadcast import (
     Broadcast,
     Dim,
     Shape,
+    bound,
     broadcast,
     format_shape,
     parse_axis,
@@ -74,16 +75,15 @@ class Workload:
         then = parse_shape(then_shape, "then")
         else_ = parse_shape(else_shape, "else_")
         axis = parse_axis(axis)
-        for name, value in (
-            ("cond_shape", cond),
-            ("then_shape", then),
-            ("else_shape", else_),
-            ("dtype", element_type(dtype).name),
-            ("auto_broadcast", auto_broadcast),
-            ("axis", axis),
-            ("broadcast", broadcast(cond, then, else_, auto_broadcast, axis)),
-        ):
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            cond_shape=cond,
+            then_shape=then,
+            else_shape=else_,
+            dtype=element_type(dtype).name,
+            auto_broadcast=auto_broadcast,
+            axis=axis,
+            broadcast=broadcast(cond, then, else_, auto_broadcast, axis),
+        )
 
     @classmethod
     def onednn_select(
@@ -251,9 +251,7 @@ class Workload:
     @property
     def dim_names(self) -> tuple[str, ...]:
         """Names of the dims known only at call time, sorted."""
-        return tuple(
-            sorted({dim for shape in self.shapes for dim in shape if isinstance(dim, str)})
-        )
+        return tuple(sorted(map(str, self.places)))
 
     @property
     def places(self) -> dict[Dim, tuple[int, int]]:
@@ -305,11 +303,7 @@ class Workload:
         missing = [name for name in self.dim_names if name not in sizes]
         if missing:
             raise BroadcastError(f"no size is given for the dims {', '.join(missing)}")
-
-        def bound(shape: Shape) -> Shape:
-            return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in shape)
-
-        cond, then, else_ = map(bound, self.shapes)
+        cond, then, else_ = (bound(shape, sizes) for shape in self.shapes)
         return Workload(cond, then, else_, self.dtype, self.auto_broadcast, self.axis)
 
     def to_json(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from te_select.operator.access import AccessPattern, access_pattern
 from te_select.schedules.cpu import schedule
 from te_select.schedules.cpu.span import FLAGS, Span
 from te_select.schedules.cpu.statements import statements
-from te_select.schedules.leaf import leaves, refused, replaced, rows_left, with_leaf
+from te_select.schedules.leaf import leaves, opened, with_leaf
 from te_select.schedules.seam import Condition
 
 _TO_LOOPS = (
@@ -141,26 +141,11 @@ def build(functions: Sequence[tirx.PrimFunc], target: Target) -> Any:
 
 def _written(loop: tirx.For, span: Span, flags: ir.Var) -> tirx.Stmt:
     """The statements of a span that replace a leaf."""
-    variables = [loop.loop_var]
-    limit = loop.extent
-    inner = tirx.IntImm("int64", 1)
-    body = loop.body
-    while not isinstance(body, tirx.BufferStore):
-        if isinstance(body, tirx.IfThenElse) and body.else_case is None:
-            limit = tirx.min(limit, rows_left(body.condition, loop.loop_var))
-            body = body.then_case
-        elif isinstance(body, tirx.For) and len(variables) == 1:
-            variables.append(body.loop_var)
-            inner = body.extent
-            body = body.body
-        else:
-            raise refused(body)
-    starts = [tirx.IntImm("int64", 0)] * len(variables)
+    rows, inner, store, at_start = opened(loop)
     addresses = {
-        operand: tirx.address_of(replaced(load, variables, starts))
-        for operand, load in operands_of(body).items()
+        operand: tirx.address_of(at_start(load)) for operand, load in operands_of(store).items()
     }
-    return statements(span, addresses, limit, inner, flags)
+    return statements(span, addresses, rows, inner, flags)
 
 
 def _shared(stmt: tirx.Stmt, task: ir.Var, tasks: ir.Var) -> tirx.Stmt:
@@ -206,9 +191,7 @@ def raw(
         declarations.append(tirx.DeclBuffer(param, data=pointer))
         dims.update({dim.name: dim for dim in t.shape if isinstance(dim, ir.Var)})
     parameters = [*pointers, *(dims[name] for name in dim_names), *how]
-    named_flags = {
-        name: tirx.bitwise_and(how[0], tirx.const(bit, "int64")) for name, bit in FLAGS.items()
-    }
+    named_flags = {name: how[0] & bit for name, bit in FLAGS.items()}
     for other, applies in instead.items():
         call = tirx.call_extern("int32", other, *parameters)
         body = tirx.IfThenElse(applies(dims, named_flags), tirx.Evaluate(call), body)

@@ -16,7 +16,7 @@ import tvm_ffi
 
 from te_select.errors import ArgumentError, DTypeError, asked, caught, is_a
 from te_select.operator import dtypes
-from te_select.operator.broadcast import Shape, format_shape, shown
+from te_select.operator.broadcast import Shape, bound, format_shape, shown
 from te_select.operator.dtypes import ELEMENT_TYPES, ElementType, element_type, numpy_dtype
 from te_select.runtime.call import dlpack, jax_memory
 from te_select.runtime.call.device import (
@@ -73,7 +73,7 @@ def prepared(
         if not is_scalar(given[k][1]) and (inputs[k].library != ON_HOST or device is HOST):
             like = given[k][1]
             number = inputs[k].device
-    extents = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in shapes[-1])
+    extents = bound(shapes[-1], sizes)
     if is_a(like, "torch.Tensor"):
         new = sys.modules["torch"].empty(extents, dtype=torch_dtype(element), device=like.device)
         finish = lambda: new  # noqa: E731 - as the others
