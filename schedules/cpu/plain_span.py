@@ -25,6 +25,7 @@ from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.arguments import Arguments
 from te_select.schedules.cpu.vectors import (
+    ZERO,
     Expr,
     any_and_all,
     branch,
@@ -60,7 +61,7 @@ def plain_span(given: Arguments) -> None:
         block = [cond(here, k, lanes) for k in range(0, count, lanes)]
         any_true, all_true = any_and_all(block, lanes, span.reduces)
         if span.reloads and lanes > span.lanes:
-            here = replace(here, cond=here.cond.from_element(unknown(T.int64(0))))
+            here = replace(here, cond=here.cond.from_element(unknown(ZERO)))
 
         def storing(group: Group) -> Callable[[], None]:
             return lambda: walk.store_iteration(group, here, past_cache)

@@ -31,7 +31,16 @@ from tvm.tirx.script.builder import ir as T
 from te_select.schedules.cpu.arguments import Arguments
 from te_select.schedules.cpu.plain_span import choice, reader
 from te_select.schedules.cpu.span import BATCH_BYTES, STREAM
-from te_select.schedules.cpu.vectors import Array, Expr, branch, choose, is_true, let, repeated
+from te_select.schedules.cpu.vectors import (
+    ZERO,
+    Array,
+    Expr,
+    branch,
+    choose,
+    is_true,
+    let,
+    repeated,
+)
 from te_select.schedules.cpu.walk import STREAMED_BYTES, Walk, loop
 
 _SIDES = ("then", "else_")
@@ -48,7 +57,7 @@ def rows_end_to_end(given: Arguments) -> None:
     with T.If(given.n > 0), T.Then():
         missing = let("missing", given.bytes_to_line())
         aligned = missing % span.width == 0
-        head = let("head", T.Select(aligned, missing // span.width, T.int64(0)))
+        head = let("head", T.Select(aligned, missing // span.width, ZERO))
         rows = _Rows(given, _copies_on_stack(given), head)
         long = given.n * given.inner >= STREAMED_BYTES // span.width
         may = T.And(T.And(given.has_flag(STREAM), aligned), long)
@@ -69,7 +78,7 @@ def _copies_on_stack(given: Arguments) -> dict[str, Array]:
         array: Array = getattr(given, name)
         if moves[name] == "i":
             found[name] = array.on_stack(2 * lanes)
-            for k, first in enumerate((given.inner - lanes, T.int64(0))):
+            for k, first in enumerate((given.inner - lanes, ZERO)):
                 found[name].store(k * lanes, array.load(first, lanes), lanes)
         elif name in _SIDES and moves[name] in "os" and moves["cond"] in "os":
             found[name] = array.on_stack(lanes)
@@ -88,9 +97,9 @@ class _Rows:
 
     def walk(self, past_cache: bool) -> None:
         """Cover all rows."""
-        self._within(self.given).halves(T.int64(0), self.head)
+        self._within(self.given).halves(ZERO, self.head)
         ahead = self._rows_ahead() if past_cache and self._sides_take_turns else None
-        loop(T.int64(0), self.given.n, 1, lambda r: self._row(r, past_cache, ahead))
+        loop(ZERO, self.given.n, 1, lambda r: self._row(r, past_cache, ahead))
 
     def _row(self, r: Expr, past_cache: bool, ahead: Expr | None) -> None:
         """Cover the vectors of row r alone, and the vector that it shares with the next row.
@@ -137,7 +146,7 @@ class _Rows:
         """Prefetch the lines of the side that is read in a later row."""
         side = here.then.or_else(is_true(here.cond.load(0, 1), 1), here.else_)
         step = _LINE_BYTES // here.span.width
-        loop(T.int64(0), self.given.inner + step - 1, step, side.prefetch)
+        loop(ZERO, self.given.inner + step - 1, step, side.prefetch)
 
     def _within(self, here: Arguments) -> Walk:
         """The walk along one row, where operands begin at the row."""

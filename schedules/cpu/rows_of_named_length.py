@@ -28,7 +28,7 @@ from te_select.schedules.cpu.plain_span import plain_span
 from te_select.schedules.cpu.rows_end_to_end import rows_end_to_end
 from te_select.schedules.cpu.short_rows import short_rows
 from te_select.schedules.cpu.span import STREAM
-from te_select.schedules.cpu.vectors import Expr, branch
+from te_select.schedules.cpu.vectors import ZERO, Expr, branch
 from te_select.schedules.cpu.walk import loop
 
 LENGTHS = range(2, 9)  # elements; each length takes 0.07 s to compile
@@ -79,7 +79,7 @@ def _row_by_row(given: Arguments) -> None:
         run = _plain(given.from_row(r), given.inner, _WITHIN)
         plain_span(replace(run, span=replace(run.span, streaming=False)))
 
-    loop(T.int64(0), given.n, 1, row)
+    loop(ZERO, given.n, 1, row)
 
 
 def _plain(given: Arguments, n: Expr, moves: Mapping[str, str]) -> Arguments:

@@ -13,6 +13,7 @@ from tvm.tirx.script.builder import ir as T
 
 Expr: TypeAlias = Any  # of TIR; TVM has no one class for them
 
+ZERO = tirx.IntImm("int64", 0)
 _BYTES = ir.PointerType(ir.PrimType("uint8"))
 _UNKNOWN = "te_select_unknown"
 _PREFETCH = "te_select_prefetch"

@@ -26,7 +26,7 @@ from tvm.tirx.script.builder import ir as T
 from te_select.schedules.cpu.aliasing import LEAST_BYTES, backwards
 from te_select.schedules.cpu.arguments import Arguments
 from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM, Span
-from te_select.schedules.cpu.vectors import Expr, branch, let, stack_buffer, unknown
+from te_select.schedules.cpu.vectors import ZERO, Expr, branch, let, stack_buffer, unknown
 
 # Of a span that stores past the cache. Its time, as a multiple of that with plain stores, was 1.5
 # for spans of 128 bytes and 0.64 for spans of 4096 bytes (Emerald Rapids).
@@ -95,7 +95,7 @@ class Walk:
         """Cover all rows, as this module's docstring says."""
         branch(
             self.given.n < self.span.lanes,
-            lambda: self._cover_remainder(T.int64(0), self.given.n),
+            lambda: self._cover_remainder(ZERO, self.given.n),
             self._whole_vectors,
         )
 
@@ -155,7 +155,7 @@ class Walk:
 
         def past_cache() -> None:
             first = let("first", missing // unit * inverse % period)
-            self._cover_remainder(T.int64(0), first)
+            self._cover_remainder(ZERO, first)
             done = self._main_loop(first, back, past_cache=True)
             self._cover_remainder(done, n - done)
 
@@ -164,7 +164,7 @@ class Walk:
     def _plain_stores(self, back: Expr | None) -> None:
         n = self.given.n
         lanes = self.span.lanes
-        done = self._main_loop(T.int64(0), back, past_cache=False)
+        done = self._main_loop(ZERO, back, past_cache=False)
         branch(done < n, lambda: self.store(self.group, [(self.given, n - lanes)], lanes))
 
     def _main_loop(self, first: Expr, back: Expr | None, past_cache: bool) -> Expr:

@@ -12,7 +12,6 @@ import platform
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import tvm
@@ -99,7 +98,7 @@ def build_scheduled(
     c_functions: Collection[Workload] | None = None,
     *,
     models: Sequence[ModelRecord] = (),
-    names: Mapping[Workload, Sequence[str]] = MappingProxyType({}),
+    names: Mapping[Workload, Sequence[str]] = {},
     stages: Sequence[Stage] = (),
     **options: Any,
 ) -> None:

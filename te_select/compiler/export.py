@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from te_select.backends.scheduled import Scheduled
@@ -37,7 +36,7 @@ def export(  # noqa: PLR0913 - one for each choice
     config: Mapping[str, Any] | None = None,
     require_record: Required = False,
     static: bool | Literal["object"] = False,
-    names: Mapping[str, str] = MappingProxyType({}),
+    names: Mapping[str, str] = {},
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Compile many workloads into one shared library, or into one for each instruction set.

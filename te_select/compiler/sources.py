@@ -56,4 +56,4 @@ def source(
     chosen = schedule(workload, resolved, False, config)
     if form == "scheduled":
         return "\n\n".join(str(function.script()) for function in chosen.functions.values())
-    return builder(resolved.kind).source(chosen, resolved, form)
+    return str(builder(resolved.kind).source(chosen, resolved, form))

@@ -67,8 +67,10 @@ def legalized(func: tirx.PrimFunc) -> Legalized | None:
     )
     if not is_whole:
         return None
-    found = (_param(func, load.source) for load in inputs)
-    sources = tuple(k for k in found if k is not None)
+    params = list(func.params[:-1])  # the last one is out
+    sources = tuple(
+        k for load in inputs for k, param in enumerate(params) if param.same_as(load.source)
+    )
     of_cond, *elements = (str(each.dtype) for each in types)
     if len(sources) < len(inputs) or of_cond != "bool" or len(set(elements)) > 1:
         return None
@@ -174,11 +176,6 @@ def _tested(condition: ir.Expr) -> ir.Expr:
     if isinstance(condition, tirx.LT) and is_zero(condition.a):
         condition = condition.b
     return condition.value if isinstance(condition, tirx.Cast) else condition
-
-
-def _param(func: tirx.PrimFunc, source: ir.Var) -> int | None:
-    """Which parameter a buffer is; None for the last one, which is out."""
-    return next((k for k, param in enumerate(func.params[:-1]) if param.same_as(source)), None)
 
 
 def _is_aligned(load: ir.TensorLoad, dims: Shape, axes: Sequence[ir.Var], whole: Shape) -> bool:

@@ -102,9 +102,7 @@ class _Walker:
                 dims = self._dims(net, layer, port, inputs)
                 known[layer.id, port.id] = Tensor(_dtype_of(said), dims, constant)
             if layer.type == "Select" and _OPSET.fullmatch(layer.version):
-                site = _site(net, layer, path)
-                conditional = net is not self._main
-                site = replace(site, makes_shapes=layer.id in makes_shapes, conditional=conditional)
+                site = _site(net, layer, path, layer.id in makes_shapes)
                 found[layer.id].append(model_node(site, inputs, self._texts))
             for tag, body in layer.bodies.items():
                 found[layer.id] += self.walk(body, f"{path}/{layer.id}:{layer.type}.{tag}")
@@ -166,20 +164,22 @@ def _stated(layer: Layer) -> list[int | str] | None:
     return stated
 
 
-def _site(net: Net, layer: Layer, path: str) -> Site:
+def _site(net: Net, layer: Layer, path: str, makes_shapes: bool) -> Site:
     place = f"{path}#{layer.id}"
+    in_body = path != "net"
     if len(layer.inputs) != 3:  # noqa: PLR2004 - cond, then and else
         raise ModelError(f"Select {place} has {len(layer.inputs)} inputs; expected three")
     maker = net.layers[net.edges[layer.id, layer.inputs[0].id][0]].type
     if maker == "Parameter":
-        maker = "graph input" if path == "net" else "body input"
+        maker = "body input" if in_body else "graph input"
     maker = "initializer" if maker == "Const" else maker
     said = layer.data.get("auto_broadcast", "numpy").lower()
     mode = "none" if said == "explicit" else said
     axis = layer.data.get(_AXIS, "0") if mode == "pdpd" else "-1"
     if not _AXIS_TEXT.fullmatch(axis) or len(axis) > _MOST_DIGITS:
         raise ModelError(f"Select {place} has the axis {axis[:40]!r}; expected an int")
-    return Site(layer.name, place, "Select-1", maker, OPS["openvino"], mode, int(axis))
+    of = (OPS["openvino"], mode, int(axis))
+    return Site(layer.name, place, "Select-1", maker, *of, makes_shapes, conditional=in_body)
 
 
 def _dtype_of(spelled: str) -> str | None:

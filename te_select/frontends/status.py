@@ -14,8 +14,6 @@ from te_select.operator.workload import Workload
 # The dims of all operands on each axis, with the operands' names.
 _Met = list[tuple[int, list[tuple[str, Dim]]]]
 _OPERANDS = ("cond", "then", "else")
-_OF_TEXT = "string"
-_NOT_KNOWN = "?"
 _MOST_SHAPE_ELEMENTS = 64  # a shape has at most so many dims
 _SHAPE_TYPES = ("int64", "int32")
 
@@ -50,9 +48,7 @@ class Site:
     conditional: bool = False
 
 
-def model_node(
-    site: Site, operands: Sequence[Tensor], texts: Mapping[str, str] | None = None
-) -> ModelNode:
+def model_node(site: Site, operands: Sequence[Tensor], texts: Mapping[str, str] = {}) -> ModelNode:
     """Decide the status of a node, and make its workload.
 
     Parameters
@@ -84,8 +80,8 @@ def model_node(
     status, reason = next(_obstacles(site, operands, dtype, shapes, met), ("compiled", ""))
     cond, then, else_ = (None if shape is None else _shown(shape) for shape in shapes)
     out = _out_shape(known, met, site.axis) if len(known) == len(shapes) else None
-    names = dict.fromkeys(dim for shape in known for dim in shape if isinstance(dim, str))
-    dims = {name: (texts or {}).get(name, name) for name in names}
+    names = (dim for shape in known for dim in shape if isinstance(dim, str))
+    dims = {name: texts.get(name, name) for name in names}
     node = ModelNode(
         site.name,
         site.place,
@@ -117,7 +113,7 @@ def _obstacles(
 
     This is before a workload is tried.
     """
-    if dtype == _OF_TEXT:
+    if dtype == "string":
         yield "refused", "strings have no kernel; NumPy selects them on the host"
     if dtype is not None and dtype not in ELEMENT_TYPES:
         yield "refused", f"{dtype} has no kernel: its elements are no whole bytes of a known type"
@@ -171,10 +167,11 @@ def _dtype(site: Site, operands: Sequence[Tensor]) -> str | None:
 
 
 def _is_handful(shapes: Sequence[Dims | None]) -> bool:
-    return all(shape is not None and len(shape) <= 1 for shape in shapes) and all(
-        isinstance(dim, int) and dim <= _MOST_SHAPE_ELEMENTS
+    return all(
+        shape is not None
+        and len(shape) <= 1
+        and all(isinstance(dim, int) and dim <= _MOST_SHAPE_ELEMENTS for dim in shape)
         for shape in shapes
-        for dim in shape or ()
     )
 
 
@@ -226,4 +223,4 @@ def _broadcast(wide: set[Dim]) -> Dim:
 
 
 def _shown(dims: Sequence[Dim]) -> Shape:
-    return tuple(_NOT_KNOWN if dim is None else dim for dim in dims)
+    return tuple("?" if dim is None else dim for dim in dims)

@@ -100,17 +100,9 @@ def align_to_elements(func: tirx.PrimFunc) -> tirx.PrimFunc:
         t = param.ty
         if isinstance(t, ir.PrimType):  # a number
             continue
+        size = tvm_ffi.dtype(str(t.dtype)).itemsize
         aligned[param] = tirx.decl_buffer(
-            t.shape,
-            t.dtype,
-            param.name,
-            None,
-            t.strides,
-            t.elem_offset,
-            t.storage_scope,
-            tvm_ffi.dtype(str(t.dtype)).itemsize,
-            t.offset_factor,
-            layout=t.layout,
+            t.shape, t.dtype, param.name, data_alignment=size, layout=None
         )
     body = tvm_ffi.structural_map(
         func.body, (ir.Var, lambda var: aligned.get(var, var)), order="post"

@@ -6,7 +6,6 @@ It is the only such table. The constructors of `te_select.operator.workload.Work
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from te_select.errors import BroadcastError, DTypeError
@@ -45,9 +44,11 @@ def _column(k: int) -> dict[str, str]:
 
 
 # By the short name of a system: our name of each element type by the system's own, lower case.
-TYPE_NAMES: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"openvino": _column(0), "onednn": _column(1), "onnx": _column(2)}
-)
+TYPE_NAMES: Mapping[str, Mapping[str, str]] = {
+    "openvino": _column(0),
+    "onednn": _column(1),
+    "onnx": _column(2),
+}
 
 
 @dataclass(frozen=True, eq=False)  # there is one of each
@@ -141,27 +142,25 @@ def _refused(title: str, names: Iterable[str], why: str) -> dict[str, str]:
 
 _ONEDNN_TYPES = ("float32", "float16", "bfloat16")
 # The systems whose models te-select serves, by their short names.
-OPS: Mapping[str, System] = MappingProxyType(
-    {
-        "onnx": onnx_where(_ONNX_BFLOAT16_OPSET),
-        # `Workload.openvino_select` says why its "numpy" is multidirectional.
-        "openvino": System(
-            title="OpenVINO Select-1",
-            modes={"none": "none", "numpy": "multidirectional", "pdpd": "pdpd"},
-            mode="numpy",
-            refused=_refused("OpenVINO Select-1", _unnamed("openvino"), "it has no such type")
-            | _refused("OpenVINO Select-1", _COMPLEX, "it has no complex types"),
+OPS: Mapping[str, System] = {
+    "onnx": onnx_where(_ONNX_BFLOAT16_OPSET),
+    # `Workload.openvino_select` says why its "numpy" is multidirectional.
+    "openvino": System(
+        title="OpenVINO Select-1",
+        modes={"none": "none", "numpy": "multidirectional", "pdpd": "pdpd"},
+        mode="numpy",
+        refused=_refused("OpenVINO Select-1", _unnamed("openvino"), "it has no such type")
+        | _refused("OpenVINO Select-1", _COMPLEX, "it has no complex types"),
+    ),
+    # oneDNN Graph specification, operation Select.
+    "onednn": System(
+        title="oneDNN Graph Select",
+        modes={"none": "none", "numpy": "numpy"},
+        mode="numpy",
+        refused=_refused(
+            "oneDNN Graph Select",
+            (name for name in ELEMENT_TYPES if name not in _ONEDNN_TYPES),
+            f"expected one of {', '.join(_ONEDNN_TYPES)}",
         ),
-        # oneDNN Graph specification, operation Select.
-        "onednn": System(
-            title="oneDNN Graph Select",
-            modes={"none": "none", "numpy": "numpy"},
-            mode="numpy",
-            refused=_refused(
-                "oneDNN Graph Select",
-                (name for name in ELEMENT_TYPES if name not in _ONEDNN_TYPES),
-                f"expected one of {', '.join(_ONEDNN_TYPES)}",
-            ),
-        ),
-    }
-)
+    ),
+}

@@ -115,7 +115,7 @@ def versions() -> dict[str, str]:
 
 def components() -> tuple[Component, ...]:
     """LLVM."""
-    number = str(tvm.target.codegen.llvm_version_major())
+    number = versions()["llvm"]
     return (Component("LLVM", number, "compiler", "Apache-2.0 WITH LLVM-exception"),)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from types import MappingProxyType
 from typing import TypeAlias
 
 from te_select.backends.c_compiler import CHECKS, HostHalf
@@ -102,7 +101,7 @@ Levels: TypeAlias = Mapping[str, Sequence[str]]
 def stub_source(
     entries: Entries,
     levels: Levels,
-    c_functions: Mapping[Workload, str] = MappingProxyType({}),
+    c_functions: Mapping[Workload, str] = {},
     places: Mapping[Workload, str] | None = None,
     stages: Sequence[Stage] = (),
 ) -> str:

@@ -8,7 +8,6 @@ in C (``runtime/c/host.c``). All extents are int64.
 """
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import tvm_ffi
@@ -45,7 +44,7 @@ def lower(
     dim_names: Sequence[str],
     pattern: AccessPattern,
     target: Target | None,
-    instead: Mapping[str, Condition] = MappingProxyType({}),
+    instead: Mapping[str, Condition] = {},
     *,
     shown: bool = False,
 ) -> tirx.PrimFunc:
@@ -77,7 +76,7 @@ def lower(
     tvm.tirx.PrimFunc
         The function, ready for `build`.
     """
-    how = [ir.Var(name, ir.PrimType("int64")) for name in ("flags", "task", "tasks")]
+    how = [tirx.Var(name, "int64") for name in ("flags", "task", "tasks")]
     flags, *part = how
     if pattern.elements == 0:
         return raw(func.params, tirx.Evaluate(0), symbol, dim_names, how)
@@ -156,7 +155,7 @@ def _shared(stmt: tirx.Stmt, task: ir.Var, tasks: ir.Var) -> tirx.Stmt:
         return stmt
     if not (isinstance(stmt, tirx.For) and stmt.kind == tirx.ForKind.PARALLEL):
         return tirx.IfThenElse(task == 0, stmt, None)
-    begin, count = (ir.Var(name, ir.PrimType("int64")) for name in ("begin", "count"))
+    begin, count = (tirx.Var(name, "int64") for name in ("begin", "count"))
     return tirx.SeqStmt(
         [
             tirx.Bind(begin, _share(stmt.extent, task, tasks)),
@@ -178,7 +177,7 @@ def raw(
     symbol: str,
     dim_names: Sequence[str],
     how: Sequence[ir.Var],
-    instead: Mapping[str, Condition] = MappingProxyType({}),
+    instead: Mapping[str, Condition] = {},
 ) -> tirx.PrimFunc:
     """Make the buffer parameters plain pointers, followed by the named dims and ``how``."""
     pointers: list[ir.Var] = []

@@ -22,7 +22,6 @@ from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.isa import ISAS, X86_64, Isa
 
-_OF_LEVELS = frozenset(name for level in X86_64.levels for name in level.features)
 # The fields of a TVM target that are accepted. LLVM ends the process over some others.
 FIELDS = (
     *("kind", "mcpu", "mattr", "mtriple", "mabi", "num-cores", "keys", "tag"),
@@ -83,7 +82,7 @@ class CpuTarget(ResolvedTarget):
         if self.isa is not X86_64 or self.name in LEVELS or added.isdisjoint(given):
             return ""
         present = isa.features_of(self.tvm)
-        beyond = [name for name in X86_64.features if name in present and name not in _OF_LEVELS]
+        beyond = [name for name in X86_64.of_models if name in present]
         return "-".join((isa.level_of(self.tvm).name, *beyond))
 
 
@@ -165,7 +164,7 @@ def from_fields(fields: Mapping[str, Any], tvm_target: Target) -> CpuTarget:
     cpu = str(tvm_target.attrs.get("mcpu", own.cpu))
     if own is X86_64 and not _is_x86_64(cpu):
         raise TargetError(f"target {shown(dict(fields))} is not supported; expected an x86-64 mcpu")
-    asked = {key: value for key, value in fields.items() if key not in _DERIVED}
+    asked = {key: value for key, value in fields.items() if not key.startswith("feature.")}
     if own is X86_64:
         asked.pop("mtriple", None)  # what is meant without one
     full = _tvm_target(own, cpu, asked)
@@ -200,9 +199,6 @@ def check_fields(fields: Mapping[str, Any]) -> None:
         raise TargetError(f"mabi {shown(fields['mabi'])} is not supported; expected {own.abi!r}")
     if own is not X86_64 and isinstance(fields.get("mcpu"), str):
         _check_cpu(own, fields["mcpu"])
-
-
-_DERIVED = tuple(name for name in FIELDS if name.startswith("feature."))
 
 
 def _of_cpu(own: Isa, cpu: str) -> CpuTarget:
@@ -311,9 +307,7 @@ def _native() -> CpuTarget:
         cpu = own.cpu
     named = _of_cpu(own, cpu)
     if mattr := _differences(own, named.tvm):
-        fields = {"kind": "llvm", "mcpu": cpu, "mattr": mattr}
-        if own is not X86_64:
-            fields["mtriple"] = own.triple
+        fields = {"kind": "llvm", "mcpu": cpu, "mtriple": own.triple, "mattr": mattr}
         return from_fields(fields, Target(fields))
     return named
 

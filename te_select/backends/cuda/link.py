@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from te_select.backends.c_compiler import CHECKS, HostHalf, link_stub
 from te_select.backends.cuda.compilers import CudaBinary, number
@@ -21,7 +20,7 @@ def stub_source(
     functions: Mapping[Workload, CudaFunction],
     archs: Sequence[str],
     folder: Path,
-    c_functions: Mapping[Workload, str] = MappingProxyType({}),
+    c_functions: Mapping[Workload, str] = {},
 ) -> str:
     """Write the C code that embeds machine code and describes and exports kernels.
 

@@ -73,7 +73,6 @@ class Kernel(abc.ABC):
         workload = record.workload
         self.workload = workload
         self.target = manifest.target["name"]
-        self._kind = manifest.kind
         self.kind = manifest.kind.name
         self.level = level
         self._record = record
@@ -96,15 +95,13 @@ class Kernel(abc.ABC):
         self._shapes = workload.shapes
         self._out_shape = workload.out_shape
         # None for types that NumPy cannot export through DLPack (bfloat16): passed as raw bits.
-        in_numpy = workload.element.in_numpy
-        self._numpy_dtype = numpy_dtype(workload.dtype) if in_numpy else None
+        self._numpy_dtype = numpy_dtype(workload.dtype) if workload.element.in_numpy else None
         self._is_complex = workload.dtype.startswith("complex")
         # For every axis of out its extent, or the input and axis that has it.
         self._sources: tuple[Any, ...] = tuple(
             workload.places.get(dim, dim) for dim in workload.out_shape
         )
-        is_static = not workload.dim_names
-        self._static_shape: Any = workload.out_shape if is_static else None
+        self._static_shape: Any = None if workload.dim_names else workload.out_shape
 
     @abc.abstractmethod
     def __call__(self, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
@@ -203,7 +200,7 @@ class Kernel(abc.ABC):
                 f"level {shown(level)} is not in the library; expected {' or '.join(self.levels)}"
             )
         try:
-            rebuilt = kinds.load(self._kind.source)
+            rebuilt = kinds.load(self._manifest.kind.source)
         except ImportError as error:
             raise ArtifactError(
                 f"the source of a kernel is rebuilt by the compiler, which cannot be imported "

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import tvm_ffi
 
@@ -166,10 +166,7 @@ def _loaded(found: stored.Stored, path: Path) -> Kernel | Library:
     return Library(path, kernels, packed, found.manifest.nodes)
 
 
-_Packed: TypeAlias = tuple[Callable[[bytes, str], Kernel | Library], tuple[bytes, str]]
-
-
-def _packed(library: stored.Stored, manifest: Manifest, path: Path) -> _Packed:
+def _packed(library: stored.Stored, manifest: Manifest, path: Path) -> tuple[Any, ...]:
     """What pickle and copy take for a kernel or a library: the bytes of its artifact."""
     return load_image, (library.alone(manifest).image, str(path))
 

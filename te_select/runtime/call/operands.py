@@ -17,7 +17,7 @@ import tvm_ffi
 from te_select.errors import ArgumentError, DTypeError, asked, caught, is_a
 from te_select.operator import dtypes
 from te_select.operator.broadcast import Shape, bound, format_shape, shown
-from te_select.operator.dtypes import ELEMENT_TYPES, ElementType, element_type, numpy_dtype
+from te_select.operator.dtypes import ELEMENT_TYPES, ElementType, numpy_dtype
 from te_select.runtime.call import dlpack, jax_memory
 from te_select.runtime.call.device import (
     HOST,
@@ -246,10 +246,7 @@ def _of_numpy(value: Any, name: str, expected: ElementType, shape: Shape) -> Ope
 
 def _of_torch(tensor: Any, name: str, expected: ElementType, device: Device) -> Operand:
     """A torch tensor, without what torch has still to do to it."""
-    try:
-        element = element_type(tensor.dtype)
-    except DTypeError:
-        element = None
+    element = ELEMENT_TYPES.get(str(tensor.dtype).removeprefix("torch."))
     _check_element(element, tensor.dtype, name, expected)
     is_strided = tensor.layout == sys.modules["torch"].strided
     if tensor.device.type != device.of_torch or not is_strided:

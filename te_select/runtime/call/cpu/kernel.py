@@ -151,26 +151,29 @@ class CpuKernel(Kernel):
 
     @staticmethod
     def level_here(target: Mapping[str, Any]) -> str:
-        """The best level whose features this CPU has, or else the one of ``TE_SELECT_LEVEL``.
+        """The best level whose features this CPU has, or the one of ``TE_SELECT_LEVEL``.
+
+        The target is one of which this CPU lacks nothing.
 
         Raises
         ------
         ArgumentError, ArtifactError
             As `level_of`.
         """
-        levels = target.get("levels", {target["name"]: target["cpu_features"]})
-        forced = os.environ.get(FORCED_LEVEL) if len(levels) > 1 else None
-        if forced and forced not in levels:
-            expected = " or ".join(levels)
+        if "levels" not in target:
+            return str(target["name"])
+        lacking = {name: features.missing(needed) for name, needed in target["levels"].items()}
+        forced = os.environ.get(FORCED_LEVEL)
+        if not forced:
+            return str([name for name, missing in lacking.items() if not missing][-1])
+        if forced not in lacking:
+            expected = " or ".join(lacking)
             raise ArgumentError(f"{FORCED_LEVEL} is {shown(forced)}; expected {expected}")
-        asked = [forced] if forced else list(levels)
-        lacking = {name: features.missing(levels[name]) for name in asked}
-        if lacking[asked[0]]:
-            which = f"{FORCED_LEVEL} is" if forced else "the library was compiled for"
+        if lacking[forced]:
             raise ArtifactError(
-                f"{which} {asked[0]}, and this CPU lacks {', '.join(lacking[asked[0]])}"
+                f"{FORCED_LEVEL} is {forced}, and this CPU lacks {', '.join(lacking[forced])}"
             )
-        return str([name for name in asked if not lacking[name]][-1])
+        return forced
 
     @staticmethod
     def level_of(target: Mapping[str, Any], function: Callable[[str], Callable[..., Any]]) -> str:
