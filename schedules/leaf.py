@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 import tvm_ffi
-from tvm import IRModule, ir, s_tir, sym, tirx
+from tvm import ir, s_tir, sym, tirx
 
 from te_select.errors import SelectError
 from te_select.operator.access import AccessPattern, Loop
@@ -198,9 +198,7 @@ def refused(statement: Any) -> SelectError:
     )
 
 
-def config_of(
-    make: Callable[..., _Config], scheduled: s_tir.Schedule | IRModule | tirx.PrimFunc
-) -> _Config:
+def config_of(make: Callable[..., _Config], scheduled: s_tir.Schedule | tirx.PrimFunc) -> _Config:
     """Read back the config of a schedule.
 
     Parameters
@@ -208,7 +206,7 @@ def config_of(
     make
         The schedule's ``Config``.
     scheduled
-        A schedule, its module, or the scheduled function.
+        A schedule, or the scheduled function.
 
     Returns
     -------
@@ -220,8 +218,7 @@ def config_of(
     ValueError
         If there is no leaf: the function has no elements, or is not scheduled.
     """
-    mod = scheduled.mod if isinstance(scheduled, s_tir.Schedule) else scheduled
-    func = mod["main"] if isinstance(mod, IRModule) else mod
+    func = scheduled.mod["main"] if isinstance(scheduled, s_tir.Schedule) else scheduled
     found = leaves(func.body)
     if not found:
         raise ValueError("there is no leaf; expected a function that a schedule of ours made")

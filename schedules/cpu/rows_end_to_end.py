@@ -21,9 +21,7 @@ A row-constant cond reads one side only. Sides alternate, so the CPU cannot pred
 If stores go past the cache, the lines of a later row are prefetched.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
@@ -48,7 +46,6 @@ _LINE_BYTES = 64
 # Prefetch distance in a side. C code was fastest with 2 to 16 KB, for rows of 64 bytes to 4 KB.
 # Prefetching makes rows of 36 to 100 floats 1.07-1.22x faster. Both on Zen 3.
 _AHEAD_BYTES = 8192
-_OfRow: TypeAlias = Callable[[Expr, int], Expr]  # from a first column and a number of lanes
 
 
 def rows_end_to_end(given: Arguments) -> None:
@@ -98,7 +95,11 @@ class _Rows:
     def walk(self, past_cache: bool) -> None:
         """Cover all rows."""
         self._within(self.given).halves(ZERO, self.head)
-        ahead = self._rows_ahead() if past_cache and self._sides_take_turns else None
+        ahead = None
+        moves = self.given.moves
+        if past_cache and self._cond_by_row and moves["then"] == moves["else_"] == "f":
+            row_bytes = self.given.inner * self.given.span.width
+            ahead = let("ahead", T.max(T.int64(1), _AHEAD_BYTES // row_bytes))
         loop(ZERO, self.given.n, 1, lambda r: self._row(r, past_cache, ahead))
 
     def _row(self, r: Expr, past_cache: bool, ahead: Expr | None) -> None:
@@ -134,14 +135,6 @@ class _Rows:
 
         branch(left > 0, rest)
 
-    @property
-    def _sides_take_turns(self) -> bool:
-        return self._cond_by_row and all(self.given.moves[name] == "f" for name in _SIDES)
-
-    def _rows_ahead(self) -> Expr:
-        row_bytes = self.given.inner * self.given.span.width
-        return let("ahead", T.max(T.int64(1), _AHEAD_BYTES // row_bytes))
-
     def _prefetch(self, here: Arguments) -> None:
         """Prefetch the lines of the side that is read in a later row."""
         side = here.then.or_else(is_true(here.cond.load(0, 1), 1), here.else_)
@@ -151,16 +144,15 @@ class _Rows:
     def _within(self, here: Arguments) -> Walk:
         """The walk along one row, where operands begin at the row."""
         run = replace(here, span=replace(here.span, inner=1))
-        value = self._copied(here) if self._cond_by_row else self._selected(here)
-        return Walk(run, lambda _here, at, lanes: [value(at, lanes)])
+        if self._cond_by_row:
+            side, step = self._chosen(here, {name: getattr(here, name) for name in _SIDES})
+            return Walk(run, lambda _here, at, lanes: [side.load(at * step, lanes)])
+        value = choice(*(reader(here, name) for name in ("cond", *_SIDES)))
+        return Walk(run, lambda _here, at, lanes: [value(here, at, lanes)])
 
     @property
     def _cond_by_row(self) -> bool:
         return self.given.moves["cond"] in "os"
-
-    def _copied(self, here: Arguments) -> _OfRow:
-        side, step = self._chosen(here, {name: getattr(here, name) for name in _SIDES})
-        return lambda at, lanes: side.load(at * step, lanes)
 
     def _chosen(self, here: Arguments, moving: dict[str, Array]) -> tuple[Array, Expr]:
         """The side that cond selects for a row, and its step within the row: 1, or 0 if constant.
@@ -179,10 +171,6 @@ class _Rows:
         )
         steps = (T.int64(moves[name] in "fi") for name in _SIDES)
         return then.or_else(chosen, else_), let("step", T.Select(chosen, *steps))
-
-    def _selected(self, here: Arguments) -> _OfRow:
-        value = choice(*(reader(here, name) for name in ("cond", *_SIDES)))
-        return lambda at, lanes: value(here, at, lanes)
 
     def _shared(self, here: Arguments, following: Arguments, done: Expr, left: Expr) -> Expr:
         """The vector of the ``left`` last elements of a row, and of the first ones of the next."""

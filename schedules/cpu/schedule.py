@@ -156,8 +156,7 @@ def dedup_key(
         "piece": config.piece if cut else None,
         "bytes_per_thread": most if most == BY_MACHINE else min(most, cpus or most),
         "stream_from": stream,
-        "skip": int(config.skip) if span.skipping else None,
-        "backwards": int(config.backwards),
+        "skip": config.skip if span.skipping else None,
     }
     return knobs.effect(config, leads_to)
 

@@ -99,7 +99,7 @@ def default_config(pattern: AccessPattern, target: Any) -> Config:
     most = IN_FLIGHT_NARROW if pattern.width in NARROW else IN_FLIGHT
     known = pattern.out_bytes
     vectors = max(
-        (v for v in VECTORS if v <= most and _blocks(known, BLOCK, v) >= ENOUGH_BLOCKS),
+        (v for v in VECTORS if v <= most and _blocks(known, v) >= ENOUGH_BLOCKS),
         default=1,
     )
     kept = any(letter in "iop" for letter in moves(pattern))
@@ -177,6 +177,6 @@ def _cap(max_blocks: int, tiles: int) -> int:
     return most if tiles > most else 0
 
 
-def _blocks(out_bytes: int | None, threads: int, vectors: int) -> int:
+def _blocks(out_bytes: int | None, vectors: int) -> int:
     """Number of tiles of an output; if a name decides it, a number that is large enough."""
-    return ENOUGH_BLOCKS if out_bytes is None else out_bytes // (16 * threads * vectors)
+    return ENOUGH_BLOCKS if out_bytes is None else out_bytes // (16 * BLOCK * vectors)

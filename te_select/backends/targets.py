@@ -161,11 +161,10 @@ def _tvm_kinds() -> str:
 def _check_fields(fields: Mapping[str, Any]) -> None:
     """Refuse what LLVM would end the process for: foreign triples and unknown features."""
     named = fields.get("kind")
-    if named is None and "tag" in fields:
-        readers = [kinds.load(kind.target) for kind in kinds.KINDS.values()]
-    elif isinstance(named, str) and (kind := kinds.of_tvm(named)) is not None:
-        readers = [kinds.load(kind.target)]
-    else:
+    of_any = named is None and "tag" in fields
+    found = (kind for kind in kinds.KINDS.values() if of_any or kind.tvm_kind == named)
+    readers = [kinds.load(kind.target) for kind in found]
+    if not readers:
         raise TargetError(f"target has the kind {shown(named)}; expected {_tvm_kinds()}")
     known = tuple(dict.fromkeys(itertools.chain(*(reader.FIELDS for reader in readers))))
     if unknown := sorted(set(map(str, fields)) - set(known)):

@@ -134,11 +134,11 @@ def build_scheduled(
     _check_names(chosen)
     kind = builder(target.kind)
     path.parent.mkdir(parents=True, exist_ok=True)
-    plain = chosen if c_functions is None else [o for o in chosen if o.workload in c_functions]
-    plain = plain if kinds.kind(target.kind).c_functions else []
+    plain = {one.workload for one in chosen} if c_functions is None else set(c_functions)
+    plain = plain if kinds.kind(target.kind).c_functions else set()
     used = versions() | kind.versions()
     manifest = Manifest(
-        kernels=records(chosen, target.levels[-1].name, {one.workload for one in plain}, names),
+        kernels=records(chosen, target.levels[-1].name, plain, names),
         target={"name": target.name, **kind.requirements(target)},
         versions=used,
         nodes=tuple(nodes),

@@ -99,8 +99,9 @@ def compile(
             except ModuleNotFoundError as error:
                 raise not_installed("te_select.compile", error) from error
 
-            options: Any = {"config": config, "require_record": require_record}
-            made = kernel(workload, target, tuning_logs, **options)
+            made = kernel(
+                workload, target, tuning_logs, config=config, require_record=require_record
+            )
     except ToolchainError:
         if name is not None and (found := _newest(name, kept)) is not None:
             return found

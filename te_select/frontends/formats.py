@@ -46,8 +46,7 @@ class Format:
             raise ToolchainError(
                 f"{self.title} is read with {error.name}; pip install {error.name}"
             ) from error
-        nodes: list[ModelNode] = reader(file)
-        return nodes
+        return list(reader(file))
 
 
 FORMATS = [  # the first is that of a file whose name and bytes tell none

@@ -45,7 +45,7 @@ def parts() -> dict[str, dict[Workload, str]]:
     """The parts by name, with the places of their workloads in ``te_select_where_kernels``."""
     runs = {f"w{width}": _runs(width) for width in WIDTHS}
     rows = {
-        f"w{width}_rows{number:02}": {workload: f"rows[{_index(width)}][{number}]"}
+        f"w{width}_rows{number:02}": {workload: f"rows[{WIDTHS.index(width)}][{number}]"}
         for width in ROW_WIDTHS
         for number, workload in _rows(width)
     }
@@ -128,10 +128,6 @@ def names() -> list[str]:
     return [found.get(place, "") for place in PLACES]
 
 
-def _index(width: int) -> int:
-    return WIDTHS.index(width)
-
-
 def _runs(width: int) -> dict[Workload, str]:
     shapes = ((), ("n",))
     found = {}
@@ -139,7 +135,7 @@ def _runs(width: int) -> dict[Workload, str]:
         if any(moves):
             cond, then, else_ = (shapes[moving] for moving in moves)
             workload = Workload(cond, then, else_, _TYPES[width], "multidirectional")
-            found[workload] = f"runs[{_index(width)}][{number}]"
+            found[workload] = f"runs[{WIDTHS.index(width)}][{number}]"
     return found
 
 

@@ -132,8 +132,7 @@ def _pass(
             room = scratch.ROOM + len(names) * scratch.KERNEL_ROOM
             with scratch.folder(room) as folder:
                 library = folder / "kernels.so"
-                given = list(work.workloads), library, work.target, tuning_logs
-                export(*given, static="object")
+                export(work.workloads, library, work.target, tuning_logs, static="object")
                 objects = tvm.runtime.load_static_library(str(library.with_suffix(".o")), names)
             made = made.with_attr(_EXTERNAL, [*attributes.get(_EXTERNAL, []), objects])
             made = made.with_attr(_KERNELS, there | dict.fromkeys(names, work.target))

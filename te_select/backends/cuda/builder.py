@@ -61,7 +61,7 @@ def versions() -> dict[str, str]:
 
 def components() -> tuple[Component, ...]:
     """The CUDA compiler."""
-    described = compilers.describe() or "none"
+    described = versions()["cuda_compiler"]
     name, _, number = described.partition(" ")
     return (Component(name, number, "compiler", "LicenseRef-NVIDIA-CUDA-EULA"),)
 

@@ -14,7 +14,6 @@ DTYPES: dict[int, str] = {
     for name, number in TensorProto.DataType.items()
     if number != TensorProto.UNDEFINED
 }
-_DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
 def operator_of(node: NodeProto) -> str:
@@ -40,7 +39,7 @@ def text(value: str | bytes) -> str:
 
 def is_default(domain: str) -> bool:
     """Whether a domain is ONNX's own."""
-    return domain in _DEFAULT_DOMAINS
+    return domain in ("", "ai.onnx")
 
 
 def opset_of(imports: Iterable[OperatorSetIdProto]) -> int:

@@ -18,7 +18,8 @@ from te_select.operator.workload import Workload
 from te_select.runtime.artifact.fields import Choice, Component, Line, read
 
 FORMAT = 2
-_LISTED = ("components", "models", "nodes")  # what a manifest may have or not
+_LISTED = ("components", "models", "nodes")
+_OPTIONAL = {*_LISTED, "stages", "c_function", "names", "levels"}  # left out if they are empty
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,14 @@ class KernelRecord:
         for name, choice in self.levels.items():
             levels[name] = choice.to_json(before if short else None)
             before = choice
-        return {
-            "symbol": self.workload.name,
-            **({"c_function": self.c_function} if self.c_function else {}),
-            **({"names": list(self.names)} if self.names else {}),
-            "workload": self.workload.to_json(),
+        return _without_empty(
+            symbol=self.workload.name,
+            c_function=self.c_function,
+            names=list(self.names),
+            workload=self.workload.to_json(),
             **self.best.to_json(),
-            **({"levels": levels} if levels else {}),
-        }
+            levels=levels,
+        )
 
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> "KernelRecord":
@@ -170,19 +171,24 @@ class Manifest:
     def to_json(self, sha256: str, *, short: bool = False) -> dict[str, Any]:
         """The manifest of a library with this digest, as JSON types; see `KernelRecord.to_json`."""
         listed = {name: [asdict(each) for each in getattr(self, name)] for name in _LISTED}
-        return {
-            "sha256": sha256,
-            "format": FORMAT,
-            "kernels": [record.to_json(short=short) for record in self.kernels],
-            "target": dict(self.target),
-            "versions": dict(self.versions),
-            **{name: records for name, records in listed.items() if records},
-            **({"stages": list(self.stages)} if self.stages else {}),
-        }
+        return _without_empty(
+            sha256=sha256,
+            format=FORMAT,
+            kernels=[record.to_json(short=short) for record in self.kernels],
+            target=dict(self.target),
+            versions=dict(self.versions),
+            **listed,
+            stages=list(self.stages),
+        )
 
     def to_text(self, sha256: str) -> bytes:
         """The same as the file beside the library has it."""
         return (json.dumps(self.to_json(sha256), indent=1) + "\n").encode()
+
+
+def _without_empty(**fields: Any) -> dict[str, Any]:
+    """The fields of a record, without the optional ones that are empty."""
+    return {name: value for name, value in fields.items() if value or name not in _OPTIONAL}
 
 
 def c_name(workload: Workload) -> str:

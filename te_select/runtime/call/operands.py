@@ -178,12 +178,11 @@ def _is_on_host(value: Any) -> bool:
 
 def _check_shape(found: tuple[int, ...], name: str, expected: Shape, sizes: dict[str, int]) -> None:
     """Compare an operand's shape, and bind named dims that have no size yet."""
-    if len(found) == len(expected):
-        for extent, dim in zip(found, expected, strict=True):
-            if extent != (sizes.setdefault(dim, extent) if isinstance(dim, str) else dim):
-                break
-        else:
-            return
+    if len(found) == len(expected) and all(
+        extent == (sizes.setdefault(dim, extent) if isinstance(dim, str) else dim)
+        for extent, dim in zip(found, expected, strict=True)
+    ):
+        return
     known = ", ".join(f"{dim} = {sizes[dim]}" for dim in expected if dim in sizes)
     raise ArgumentError(
         f"{name} has shape {format_shape(found)}; expected {format_shape(expected)}"

@@ -31,16 +31,7 @@ _modules = sys.modules
 extension.take_tensors(_TENSOR)
 
 _IS_CAPTURED = capture.is_on()
-_in_forked_child = False
-
-
-def _mark_child() -> None:
-    global _in_forked_child  # noqa: PLW0603 - the state of the process
-    _in_forked_child = True
-
-
-# A library that is loaded in a forked child cannot know that the pool's threads have died.
-os.register_at_fork(after_in_child=_mark_child)
+_PROCESS = os.getpid()
 
 
 class CpuKernel(Kernel):
@@ -134,10 +125,9 @@ class CpuKernel(Kernel):
                     raise  # from a signal handler, or from a kernel that has failed
         return self._adapt(cond, then, else_, out)
 
-    def _entry_to(self, mode: str) -> Callable[..., bool]:
+    def _entry_to(self, mode: str) -> Any:
         function = self._code[f"__tvm_ffi_{self.workload.name}{mode}"]
-        entry: Callable[..., bool] = extension.entry(ctypes.cast(function, ctypes.c_void_p).value)
-        return entry
+        return extension.entry(ctypes.cast(function, ctypes.c_void_p).value)
 
     def _run(self, inputs: list[Operand], output: Output, device: Device) -> None:
         # Calls by tvm-ffi in daemon threads abort a process whose interpreter ends.
@@ -212,7 +202,7 @@ class CpuKernel(Kernel):
         """
         if problem := problem_of_threads():
             raise ArgumentError(problem)
-        if _in_forked_child:
+        if os.getpid() != _PROCESS:  # a library cannot know that the pool's threads have died
             function("te_select_run_serially")()
         profile = Profile.of_library(function)
         if profile.is_refused:

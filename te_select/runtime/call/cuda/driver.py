@@ -99,29 +99,24 @@ def call(function: str, *arguments: Any) -> None:
     Raises
     ------
     CudaError
-        If there is no driver, no such function, or it does not succeed.
+        If there is no driver, or it does not succeed.
     """
     driver = _driver()
     if code := getattr(driver, function)(*arguments):
         raise CudaError(f"{function} failed: {_described(driver, code)}")
 
 
+_open = functools.cache(ctypes.CDLL)
+
+
 def _driver() -> ctypes.CDLL:
     """The driver, started; after a failure, the next call tries again."""
     try:
-        driver = _open()
-    except caught(OSError, AttributeError) as error:
+        driver = _open(_LIBRARY)
+    except caught(OSError) as error:
         raise CudaError(f"there is no NVIDIA driver ({error})") from error
     if code := driver.cuInit(0):
         raise CudaError(f"the NVIDIA driver does not start: {_described(driver, code)}")
-    return driver
-
-
-@functools.cache
-def _open() -> ctypes.CDLL:
-    driver = ctypes.CDLL(_LIBRARY)
-    for name in ("cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2"):
-        getattr(driver, name)  # a driver without these functions is older than CUDA 4
     return driver
 
 
