@@ -81,5 +81,5 @@ def _shapes(workload: Workload) -> dict[str, Shape]:
 
 def _dims(shape: Shape, names: Sequence[str]) -> str:
     """Write a C initializer; rank 0 still needs an element."""
-    dims = [str(dim) if isinstance(dim, int) else str(-names.index(dim) - 1) for dim in shape]
+    dims = [str(dim if isinstance(dim, int) else -names.index(dim) - 1) for dim in shape]
     return "{" + (", ".join(dims) or "0") + "}"

@@ -13,6 +13,7 @@ from tvm.target import Target
 from te_select.base import kinds
 from te_select.dlight.legalized import holds_where, legalized, workload_of
 from te_select.errors import SelectError
+from te_select.operator.broadcast import bound
 from te_select.operator.workload import Workload
 
 # Elements of out. A call took 0.96 of TVM's time up to 128 and 1.03 to 1.6 times it at 256 (Zen 3).
@@ -186,7 +187,7 @@ def _workload(operands: list[ir.Expr], out: Any) -> Workload:
             raise LeftError(f"{name} lies on {each.vdevice.target.kind.name}")
     workload = workload_of([each.shape.values for each in types], str(out.dtype))
     if not workload.dim_names:
-        elements = math.prod(dim for dim in workload.out_shape if isinstance(dim, int))
+        elements = math.prod(bound(workload.out_shape, {}))
         if elements < SMALL:
             raise LeftError(f"out has {elements} elements; a kernel gains from {SMALL} on")
     return workload

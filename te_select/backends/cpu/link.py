@@ -246,8 +246,8 @@ static const te_select_cpu_kernel kernel_{i} = {{
 
 
 def _version(version: Version) -> str:
-    told = zip(_KNOBS, version.decisions.numbers, strict=True)
-    knobs = ", ".join(f".{name} = {value}" for name, value in told)
+    told = vars(version.decisions).items()
+    knobs = ", ".join(f".{name} = {int(value)}" for name, value in told)
     return f"{{.code = {version.symbol}, .knobs = {{{knobs}}}}}"
 
 
