@@ -11,7 +11,7 @@ from te_select.dlight.spans import with_span
 from te_select.errors import SelectError
 from te_select.operator.access import AccessPattern, access_pattern
 from te_select.schedules.cpu import isa, schedule
-from te_select.schedules.cpu.config import rows_may_be_leaf, share_vectors
+from te_select.schedules.cpu.config import Config, rows_may_be_leaf, share_vectors
 from te_select.schedules.cpu.defaults import default_config
 from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM
 
@@ -65,9 +65,7 @@ class Select(ScheduleRule):  # type: ignore[misc]  # TVM is untyped
         pattern = access_pattern(found.workload)
         if pattern.elements == 0 or _is_better_left(pattern):
             return None
-        config = default_config(pattern, target)
-        if pattern.loops and pattern.loops[-1].extent is None:  # such rows are taken for long ones
-            config = replace(config, rows=False)
+        config = _config(pattern, target)
         sch = s_tir.Schedule(func)
         block = sch.get_sblock(found.block.name_hint)
         schedule.apply_to(sch, block, pattern, target, config)
@@ -79,6 +77,13 @@ def _is_better_left(pattern: AccessPattern) -> bool:
     """Whether rows are of medium length."""
     known = rows_may_be_leaf(pattern) and pattern.loops[-1].extent is not None
     return known and not share_vectors(pattern)
+
+
+def _config(pattern: AccessPattern, target: Target) -> Config:
+    """The default config; rows whose length has a name are taken for long ones."""
+    config = default_config(pattern, target)
+    named = pattern.loops and pattern.loops[-1].extent is None
+    return replace(config, rows=False) if named else config
 
 
 def _flags(pattern: AccessPattern) -> int:
