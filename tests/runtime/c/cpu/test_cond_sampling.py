@@ -19,7 +19,7 @@ def half():
     return c_half.load(c_half.built("cond_sampling_test.c", ("cpu/cond_sampling.c",), *options))
 
 
-def looks(half, cond, width=4, in_place=False):
+def looks(half, cond, width=4, in_place=False, once=True):
     """Ask for an array whose last axis is contiguous."""
     outer = cond.ndim - 1
     extents = (ctypes.c_int64 * outer)(*cond.shape[:-1])
@@ -27,7 +27,7 @@ def looks(half, cond, width=4, in_place=False):
     run = ctypes.c_int64(cond.shape[-1])
     data = ctypes.c_void_p(cond.ctypes.data)
     found = half.looks(
-        IN_RUNS, data, run, outer, extents, strides, True, ctypes.c_int64(width), in_place
+        IN_RUNS, data, run, outer, extents, strides, once, ctypes.c_int64(width), in_place
     )
     return bool(found)
 
@@ -43,6 +43,10 @@ def test_random_cond_is_not_looked_at_and_one_in_runs_is(half, width):
     assert not looks(half, blocks(WORTH[width] // 8), width)
     assert looks(half, blocks(WORTH[width]), width)
     assert looks(half, np.zeros(1 << 17, bool), width)
+
+
+def test_cond_that_is_read_again_and_again_is_not_looked_at(half):
+    assert not looks(half, np.zeros(1 << 17, bool), once=False)
 
 
 @pytest.mark.parametrize("width", WORTH)

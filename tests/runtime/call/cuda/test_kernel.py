@@ -146,7 +146,7 @@ def test_kernels_of_a_library_share_its_code(tmp_path):
 @pytest.mark.parametrize(
     "device, archs, image",
     [
-        (86, ("sm_80", "sm_90"), b"cubin sm_80"),
+        (86, ("sm_80", "sm_89"), b"cubin sm_80"),
         (89, ("sm_80", "sm_86", "sm_90"), b"cubin sm_86"),
         (90, ("sm_80", "sm_90"), b"cubin sm_90"),
         (100, ("sm_80", "sm_90"), b"ptx sm_90"),
