@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+import tvm_ffi
 
 from te_select.operator.workload import Workload
 from tests.support import cuda_standin
@@ -38,6 +39,9 @@ def test_kernel_runs_on_the_stream_and_the_device_of_the_memory(library):
         assert (launch.device, launch.stream) == (1, 0x5000)
         expected = np.where(*arrays()[:3])
         assert read(out).tobytes() == expected.tobytes()
+        with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 1), 0x5000):
+            assert call(library, cond, then, else_, out)[0] == OK
+        assert fake.fake_last().contents.stream is None
 
 
 def test_no_element_needs_no_driver(library):
