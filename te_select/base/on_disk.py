@@ -82,8 +82,10 @@ def new_library_path(path: str | os.PathLike[str]) -> Path:
 
 def user_folder(variable: str, by_default: str) -> Path:
     """A folder of the user's, by the XDG base directory specification; RuntimeError if no home."""
-    root = Path(os.environ.get(variable, "").strip() or by_default)
-    return root.expanduser().joinpath("te-select")
+    root = Path(os.environ.get(variable, "").strip()).expanduser()
+    if not root.is_absolute():  # the specification says to ignore it
+        root = Path(by_default).expanduser()
+    return root / "te-select"
 
 
 def is_folder(path: Path) -> bool:

@@ -27,14 +27,14 @@ class Plan(NamedTuple):
     by_team: int
 
 
-def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
+def numpy_fallback(reason: str, /, *args: Any, out: Any = None, **options: Any) -> Any:
     """Do a call that the C half has left.
 
     Parameters
     ----------
     reason
         The verdict of the C half, a constant of the extension.
-    args, options
+    args, out, options
         The arguments of `te_select.where`.
 
     Returns
@@ -52,7 +52,6 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
     Exception
         Whatever numpy.where raises.
     """
-    out = options.pop("out", None)
     if options:
         name = next(iter(options))
         raise TypeError(f"where() got an unexpected keyword argument {name!r}; expected out")
@@ -69,7 +68,10 @@ def numpy_fallback(reason: str, /, *args: Any, **options: Any) -> Any:
         if out is not None:
             raise TypeError("where() takes out only with cond, x and y")
         return NotImplemented
-    return NotImplemented if out is None else _into(out, *args)
+    if out is None:
+        return NotImplemented
+    check_array(out)  # the C half does not write it
+    return copied_to(out, _where(*args))
 
 
 def _where(*args: Any, out: Any = None) -> Any:
@@ -85,12 +87,6 @@ def by_bits(cond: Any, *sides: Any, out: Any = None) -> Any:
         return None
     found = extension.select(*mask, *sides, out)
     return None if found is NotImplemented else found
-
-
-def _into(out: Any, cond: Any, x: Any, y: Any) -> Any:
-    """Write the result to an array that the C half does not write."""
-    check_array(out)
-    return copied_to(out, _where(cond, x, y))
 
 
 def copied_to(out: Array, result: Array) -> Array:

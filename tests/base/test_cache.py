@@ -32,7 +32,9 @@ def test_what_was_written_is_read(folder):
     assert [path.name for path in cache.entries()] == [named("a")]
 
 
-@pytest.mark.parametrize("variable, place", [("/xdg", "/xdg"), ("  ", "/home/.cache")])
+@pytest.mark.parametrize(
+    "variable, place", [("/xdg", "/xdg"), ("  ", "/home/.cache"), ("xdg", "/home/.cache")]
+)
 def test_folder_is_the_users_own_by_default(monkeypatch, variable, place):
     monkeypatch.delenv(cache.FOLDER, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", variable)

@@ -136,13 +136,12 @@ static int32_t kind_of(DLDataType type) {
   return te_select_kind_by(letters[type.code], type.bits / 8);
 }
 
-static int is_same(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits; }
-
 /* The kind of a side that is converted to out's type; TE_SELECT_AS_IS if it is not. A float16 is not:
  * what becomes of a signalling NaN differs by the library whose tensor it is. */
 static int32_t kind_of_side(DLDataType side, DLDataType type) {
   int32_t kind = kind_of(side), target = kind_of(type);
-  if (is_same(side, type) || kind == TE_SELECT_AS_IS || kind == TE_SELECT_KIND_FLOAT16 ||
+  int is_same = side.code == type.code && side.bits == type.bits;
+  if (is_same || kind == TE_SELECT_AS_IS || kind == TE_SELECT_KIND_FLOAT16 ||
       target == TE_SELECT_AS_IS || target == TE_SELECT_KIND_BOOL)
     return TE_SELECT_AS_IS;
   return te_select_kernel_at(&all_stages.of[kind][target]) ? kind : TE_SELECT_AS_IS;
