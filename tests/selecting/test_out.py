@@ -37,8 +37,8 @@ def test_operands_of_two_types_are_selected_in_out(kind, monkeypatch):
     x = np.arange(40_000)
     memory = np.arange(120_000.0)
     y = memory[:40_000]
-    copied = mock.Mock(wraps=numpy_rules._into)
-    monkeypatch.setattr(numpy_rules, "_into", copied)
+    copied = mock.Mock(wraps=numpy_rules.copied_to)
+    monkeypatch.setattr(numpy_rules, "copied_to", copied)
     outs = memory[40_000::2], memory[20_000:60_000], y, x.view("f8")
     for out in (each.view(kind) for each in outs):
         overlaps = out.ctypes.data == memory[20_000:].ctypes.data
@@ -73,7 +73,7 @@ def test_out_of_another_kind_shape_or_type_is_refused(function, out, error, said
 
 
 def test_out_of_an_equal_type_is_written_in_place(monkeypatch):
-    monkeypatch.setattr(numpy_rules, "_into", None)  # which makes a temporary array
+    monkeypatch.setattr(numpy_rules, "copied_to", None)  # which makes a temporary array
     x = np.zeros(2, np.dtype("M8[s]"))
     for dtype in (np.dtype("M8[s]"), np.dtype("<M8[s]")):
         out = np.ones(2, dtype)
