@@ -1,18 +1,17 @@
 import contextlib
 import itertools
-import os
 import shutil
 import signal
 import sys
+from os import environ, pathsep
 from pathlib import Path
 
 import filelock
 import hypothesis
-import pytest
+from pytest import MonkeyPatch, fixture, mark, skip
 
 from te_select.records import folders
 from te_select.runtime.call.cuda import driver
-from te_select.timing import cores
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # other work may run beside
 hypothesis.settings.load_profile("untimed")
@@ -28,7 +27,7 @@ def pytest_addoption(parser):
     )
 
 
-@pytest.fixture
+@fixture
 def update_golden(request):
     """Whether the golden files are to be written."""
     return request.config.getoption("--update-golden")
@@ -41,8 +40,8 @@ def pytest_configure(config):
     # If torch is installed, tvm_ffi imports it, which takes 2 s in each process of a test. The
     # workers of pytest-xdist need it: they hide it from their own children.
     if not getattr(config.option, "numprocesses", None):
-        paths = [str(NO_TORCH), os.environ.get("PYTHONPATH", "")]
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        paths = [str(NO_TORCH), environ.get("PYTHONPATH", "")]
+        environ["PYTHONPATH"] = pathsep.join(filter(None, paths))
 
 
 KEEPING_CC = """#!/bin/sh
@@ -61,14 +60,14 @@ cp "$kept" "$out"
 """
 
 
-@pytest.fixture(autouse=True, scope="session")
+@fixture(autouse=True, scope="session")
 def keeping_cc(request, tmp_path_factory):
     """Keep the objects of te_select's C files, which each process that compiles makes in 1 s.
 
     The script is one file for all runs: names in the cache depend on the compiler's file.
     """
     real = shutil.which("cc")
-    if real is None or "KEPT_OBJECTS" in os.environ:  # pytest in a test has it from its parent
+    if real is None or "KEPT_OBJECTS" in environ:  # pytest in a test has it from its parent
         yield
         return
     script = request.config.cache.mkdir("cc").absolute() / "cc"
@@ -77,44 +76,43 @@ def keeping_cc(request, tmp_path_factory):
         if not script.exists() or script.read_text() != text:
             script.write_text(text)
             script.chmod(0o755)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", str(script.parent), prepend=os.pathsep)
+    with MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(script.parent), prepend=pathsep)
         patch.setenv("KEPT_OBJECTS", str(tmp_path_factory.mktemp("objects")))
         yield
 
 
-@pytest.fixture
+@fixture
 def one_process(monkeypatch):
     """Compile in this process alone: a second one takes 1 s to start, and the cores are busy."""
-    from te_select.backends.cpu import objects
 
-    monkeypatch.setattr(objects, "MANY", sys.maxsize)
+    monkeypatch.setattr("te_select.backends.cpu.objects.MANY", sys.maxsize)
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def idle(monkeypatch):
     """Count the cores as idle: other tests use them, and no record would be sure."""
-    monkeypatch.setattr(cores.Watch, "others", lambda _: 0.0)
+    monkeypatch.setattr("te_select.timing.cores.Watch.others", lambda _: 0.0)
 
 
-@pytest.fixture(autouse=True, scope="session")
+@fixture(autouse=True, scope="session")
 def own_folder(tmp_path_factory):
     """A user's folder of records that is empty."""
     folder = str(tmp_path_factory.mktemp("user"))
-    with pytest.MonkeyPatch.context() as patch:
+    with MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", folder)
         yield folder
 
 
-@pytest.fixture
+@fixture
 def own_records(tmp_path, monkeypatch):
     """The user's own folder of records, which is missing; none is shipped."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(folders, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr("te_select.records.folders.SHIPPED", tmp_path / "shipped")
     return folders.user_folder()
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def own_cache(monkeypatch, tmp_path_factory):
     """A cache that is empty: every test builds what it tests, and none uses that of the user."""
     folder = tmp_path_factory.getbasetemp() / "caches" / str(next(_tests))
@@ -126,12 +124,12 @@ def kept_cache(request, name):
     """Have a cache that stays for later runs."""
     folder = request.config.cache.mkdir(name).absolute()
     folder.chmod(0o700)
-    with pytest.MonkeyPatch.context() as patch:
+    with MonkeyPatch.context() as patch:
         patch.setenv("TE_SELECT_CACHE_DIR", str(folder))
         yield folder
 
 
-@pytest.fixture(scope="session")
+@fixture(scope="session")
 def family(request):
     """A cache with runs of all widths, some rows and all stages of where(). Later runs have it."""
     from te_select.base import cache
@@ -139,7 +137,7 @@ def family(request):
     from te_select.selecting.kernels import building, library
 
     if library.extension is None:
-        pytest.skip("the extension was not built")
+        skip("the extension was not built")
     with kept_cache(request, "where") as folder:
         with filelock.FileLock(folder / "lock"):
             if cache.read(library.entry(library.WHOLE)) is None:
@@ -151,7 +149,7 @@ def family(request):
         yield folder
 
 
-@pytest.fixture(scope="session")
+@fixture(scope="session")
 def every_kernel(request):
     """The library of all kernels of where(), in a cache. Later runs have it."""
     from te_select.selecting.kernels import library
@@ -164,4 +162,4 @@ def pytest_collection_modifyitems(items):
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if on_gpu and (missing := driver.missing()):
         for item in on_gpu:
-            item.add_marker(pytest.mark.skip(reason=missing))
+            item.add_marker(mark.skip(reason=missing))

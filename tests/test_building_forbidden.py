@@ -5,18 +5,17 @@ import subprocess
 import textwrap
 from unittest.mock import Mock
 
-import pytest
+from pytest import fail, fixture, mark, raises
 
 import te_select
-from te_select import Workload
+from te_select import ArgumentError, ToolchainError, Workload
 from te_select.backends import c_compiler
 from te_select.backends.cuda import compilers
 from te_select.base import cache, variables
 from te_select.compiler import build
-from te_select.errors import ArgumentError, ToolchainError
 from te_select.selecting.kernels import library
 from te_select.tuning.options import open_measurer
-from tests.support.programs import python
+from tests.support import python
 
 FORBIDDEN = r"^TE_SELECT_BUILD is never, which forbids to build .*; expected it in the cache or"
 W = Workload((3, 1), (3, 11), ())
@@ -42,18 +41,18 @@ CALLS = """
 """
 
 
-@pytest.fixture
+@fixture
 def never(monkeypatch):
     """Builds are forbidden; no program may start."""
     monkeypatch.setenv(variables.BUILD, "never")
     for name in ("run", "Popen"):
-        monkeypatch.setattr(subprocess, name, lambda *a, **_: pytest.fail(f"{a} was started"))
+        monkeypatch.setattr(subprocess, name, lambda *a, **_: fail(f"{a} was started"))
 
 
 def called(folder, value, before=""):
     """What calls of where() say in a process of its own, with a cache of these kernels."""
     code = textwrap.dedent(CALLS).format(before=before)
-    return json.loads(python(code, TE_SELECT_CACHE_DIR=str(folder), TE_SELECT_BUILD=value))
+    return json.loads(python(code, TE_SELECT_CACHE_DIR=folder, TE_SELECT_BUILD=value))
 
 
 def test_where_leaves_calls_to_numpy_and_says_so(tmp_path):
@@ -68,7 +67,7 @@ def test_where_raises_if_the_value_is_error(tmp_path):
     assert (calls, left, has_tvm) == (0, {}, False)
 
 
-@pytest.mark.parametrize("value", ["never", "error"])
+@mark.parametrize("value", ["never", "error"])
 def test_cache_serves_and_rows_without_a_kernel_go_row_by_row(family, tmp_path, value):
     part = library.family.part_of_width(4)
     image = library._built("a part", [part])
@@ -77,7 +76,7 @@ def test_cache_serves_and_rows_without_a_kernel_go_row_by_row(family, tmp_path, 
     assert called(family, value) == [4, {}, "", False]
 
 
-@pytest.mark.parametrize("value", ["never", "error"])
+@mark.parametrize("value", ["never", "error"])
 def test_kernel_of_rows_that_cannot_be_had_raises_nothing(monkeypatch, value):
     """The call has begun, and goes row by row."""
     for name in ("_loaded", "_failed", "_forbidden"):
@@ -87,18 +86,18 @@ def test_kernel_of_rows_that_cannot_be_had_raises_nothing(monkeypatch, value):
     place = next(iter(library.family.parts()["w4_rows05"].values()))
     number = library.family.PLACES.index(place)
     if value == "error":
-        with pytest.raises(ToolchainError, match="none"):
+        with raises(ToolchainError, match="none"):
             library.fetch("w4_rows05")
     assert library.fetch_missing_kernel(number) is False
     assert (library._failed, library._forbidden) == (set(), {"w4_rows05"})
 
 
-@pytest.mark.parametrize("value", ["yes", "Never", "0"])
+@mark.parametrize("value", ["yes", "Never", "0"])
 def test_wrong_value_is_an_error_where_a_build_would_begin(tmp_path, value, monkeypatch):
     said = called(tmp_path, value)[2]
     assert said.startswith(f"ArgumentError: TE_SELECT_BUILD is {value!r}; expected never, error")
     monkeypatch.setenv(variables.BUILD, value)
-    with pytest.raises(ArgumentError, match=f"TE_SELECT_BUILD is {value!r}; expected never"):
+    with raises(ArgumentError, match=f"TE_SELECT_BUILD is {value!r}; expected never"):
         te_select.compile(Workload((5, 1), (5, 13), ()))
 
 
@@ -106,12 +105,12 @@ def test_compile_takes_the_cache_and_builds_nothing(monkeypatch):
     te_select.compile(W)
     monkeypatch.setenv(variables.BUILD, "never")
     assert te_select.compile(W).path.parent == cache.folder()
-    monkeypatch.setattr(build, "kernel", lambda *_, **__: pytest.fail("it was built"))
-    with pytest.raises(ToolchainError, match=FORBIDDEN):
+    monkeypatch.setattr("te_select.compiler.build.kernel", lambda *_, **__: fail("it was built"))
+    with raises(ToolchainError, match=FORBIDDEN):
         te_select.compile(Workload((3, 1), (3, 12), ()))
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "begin",
     [
         lambda path: te_select.export([W], path / "lib.so"),
@@ -125,6 +124,6 @@ def test_compile_takes_the_cache_and_builds_nothing(monkeypatch):
     ],
 )
 def test_every_build_is_refused_when_it_would_begin(never, tmp_path, begin):
-    with pytest.raises(ToolchainError, match=FORBIDDEN):
+    with raises(ToolchainError, match=FORBIDDEN):
         begin(tmp_path)
     assert not list(tmp_path.rglob("*.so"))

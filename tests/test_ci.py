@@ -1,13 +1,12 @@
 """The budget of tokens, and the form of the code that it counts."""
 
-import os
 import subprocess
 import sys
+from os import environ
 
-import pytest
+from pytest import fixture, importorskip, mark
 
-from tests.support import ROOT
-from tests.support.programs import ended, loaded
+from tests.support import ROOT, ended, loaded
 
 CI = ROOT / ".ci"
 WEIGHT = CI / "weight.py"
@@ -19,10 +18,10 @@ def run(folder, *words, **variables):
     return done.stdout + done.stderr
 
 
-@pytest.fixture
+@fixture
 def weighed(tmp_path):
     """Weigh a checkout of these files, with room for a hundred tokens in each part."""
-    pytest.importorskip("tomllib", reason="Python 3.11 lints")
+    importorskip("tomllib", reason="Python 3.11 lints")
 
     def weigh(files):
         budget = "[tool.te-select.weight]\nproduct = 100\nall-else = 100\n"
@@ -31,19 +30,19 @@ def weighed(tmp_path):
             (tmp_path / name).write_text(text)
         subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
         subprocess.run(["git", "add", "-A"], cwd=tmp_path, check=True)
-        return run(tmp_path, str(WEIGHT), PATH=os.environ["PATH"])
+        return run(tmp_path, str(WEIGHT), PATH=environ["PATH"])
 
     return weigh
 
 
-@pytest.fixture
+@fixture
 def weight():
     """The module that counts."""
-    pytest.importorskip("tomllib", reason="Python 3.11 lints")
+    importorskip("tomllib", reason="Python 3.11 lints")
     return loaded(WEIGHT)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "text, tokens",
     [
         ('"""What it is.\n\nMore."""\n# why\n\nx = 1\n', 3),
@@ -92,7 +91,7 @@ def test_file_of_more_than_350_lines_is_refused(weighed):
     assert "te_select/a.h has 351 lines" in said and "setup.py has" not in said
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "line",
     [
         "a, b = b, a",  # a swap
@@ -129,7 +128,7 @@ PACKED = {
 }
 
 
-@pytest.mark.parametrize("said, line", [(said, line) for said in PACKED for line in PACKED[said]])
+@mark.parametrize("said, line", [(said, line) for said in PACKED for line in PACKED[said]])
 def test_packed_line_is_refused(tmp_path, said, line):
     assert f"a.py:2: {said}" in pack(tmp_path, line)
 
@@ -138,4 +137,4 @@ def pack(folder, line):
     (folder / "a.py").write_text(f"# A comment.\n{line}\n")
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
-    return run(folder, str(CI / "packed.py"), PATH=os.environ["PATH"]).strip()
+    return run(folder, str(CI / "packed.py"), PATH=environ["PATH"]).strip()

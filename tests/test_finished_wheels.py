@@ -2,16 +2,13 @@
 
 import json
 import platform
-import sys
 import zipfile
 
-import pytest
+from pytest import fixture, importorskip, mark
 from wheel.wheelfile import WheelFile
 
 import te_select
-from tests.support import ROOT
-from tests.support.programs import loaded
-from tests.support.workloads import flat
+from tests.support import ROOT, flat, loaded
 
 MACHINE = platform.machine()
 INFO = "te_select_runtime-1.dist-info"
@@ -28,12 +25,12 @@ KERNELS, CALLS = "te_select/prebuilt/libte_select_where.so", "te_select/_extensi
 FITS = f'is consistent with the following\nplatform tag: "manylinux_2_34_{MACHINE}".\n'
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def kernels(tmp_path_factory):
     return te_select.export([flat(4)], tmp_path_factory.mktemp("kernels") / "where.so")
 
 
-@pytest.fixture
+@fixture
 def finish(kernels, tmp_path, monkeypatch):
     """Finish a wheel, of which auditwheel says something; returns what it is then."""
     module = loaded(ROOT / "release/finish.py")
@@ -54,7 +51,7 @@ def finish(kernels, tmp_path, monkeypatch):
             return says if name == "auditwheel" else own(name, *words, **how)
 
         monkeypatch.setattr(module, "python", python)
-        monkeypatch.setattr(sys, "argv", ["", str(wheel)])
+        monkeypatch.setattr("sys.argv", ["", str(wheel)])
         module.main()
         (path,) = folder.iterdir()
         return path
@@ -67,7 +64,7 @@ def bill_of(wheel):
         return archive.read(f"{INFO}/sboms/te_select_runtime-1.cdx.json").decode()
 
 
-@pytest.mark.parametrize("says, tag", [(FITS, "manylinux_2_34"), ("too new:\nGLIBC", "linux")])
+@mark.parametrize("says, tag", [(FITS, "manylinux_2_34"), ("too new:\nGLIBC", "linux")])
 def test_wheel_gets_the_tag_that_auditwheel_finds(finish, capfd, says, tag):
     wheel = finish(says)
     assert wheel.name == f"te_select_runtime-1-cp312-cp312-{tag}_{MACHINE}.whl"
@@ -95,7 +92,7 @@ def test_bill_lists_machine_code_and_needed_packages(finish, kernels):
 def test_finished_wheels_are_equal_and_their_bill_is_valid(finish):
     first, second = finish(FITS), finish(FITS)
     assert first.read_bytes() == second.read_bytes()
-    validation = pytest.importorskip("cyclonedx.validation.json")
+    validation = importorskip("cyclonedx.validation.json")
     from cyclonedx.schema import SchemaVersion
 
     strict = validation.JsonStrictValidator(SchemaVersion.V1_6)

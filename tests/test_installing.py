@@ -1,17 +1,16 @@
 """An installation from the sources: without a compiler, and Python that is started beside them."""
 
 import shutil
-import sys
+from sys import executable, version_info
 
-import pytest
+from pytest import fixture, mark, skip
 
-from tests.support import ROOT
-from tests.support.programs import ended
+from tests.support import ROOT, ended
 
-MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
+MINOR = f"{version_info[0]}.{version_info[1]}"
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def clone(tmp_path_factory):
     """The sources, in which nothing is built."""
     folder = tmp_path_factory.mktemp("clone")
@@ -23,13 +22,13 @@ def clone(tmp_path_factory):
 
 
 def python(folder, *words, **variables):
-    return ended(sys.executable, *words, cwd=folder, **variables)
+    return ended(executable, *words, cwd=folder, **variables)
 
 
-@pytest.mark.slow
+@mark.slow
 def test_without_a_compiler_one_line_names_the_wheel(clone, tmp_path):
     words = ("-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir")
-    done = python(clone, *words, str(tmp_path), ".", CC="/nonexistent")
+    done = python(clone, *words, tmp_path, ".", CC="/nonexistent")
     assert done.returncode == 1
     (line,) = (line for line in done.stderr.splitlines() if "te-select needs a C compiler" in line)
     assert "/nonexistent" in line and "install the wheel te_select_runtime-" in line
@@ -46,16 +45,16 @@ READ_ONLY = """
 """
 
 
-@pytest.mark.slow
+@mark.slow
 def test_wheels_of_two_read_only_paths_are_equal_and_offline(clone, tmp_path):
     if not shutil.which("unshare") or ended(*OFFLINE, "true").returncode:
-        pytest.skip("no right to make namespaces")
+        skip("no right to make namespaces")
     wheels = []
     for name in ("here", "a/deeper/place"):
         sources = tmp_path / name
         out = tmp_path / f"out{len(wheels)}"
         shutil.copytree(clone, sources)
-        words = (sources, sys.executable, out)
+        words = (sources, executable, out)
         done = ended(*OFFLINE, "sh", "-c", READ_ONLY, "sh", *words, SOURCE_DATE_EPOCH="1764000000")
         assert done.returncode == 0, done.stderr
         wheels += out.iterdir()
@@ -63,7 +62,7 @@ def test_wheels_of_two_read_only_paths_are_equal_and_offline(clone, tmp_path):
     assert wheels[0].read_bytes() == wheels[1].read_bytes()
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "use", ["te_select.where(True, 1, 2)", "te_select.compile(te_select.Workload((4,), (4,), ()))"]
 )
 def test_python_in_a_clone_says_that_nothing_is_built_there(clone, use):

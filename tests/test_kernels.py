@@ -3,21 +3,20 @@
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pytest import mark
 
 import te_select
-from te_select import Workload
+from te_select import Workload, export, load
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.timing.inputs import Operands, placed
+from tests.support import flat, flat_and_scalar, python
 from tests.support import strategies as s
 from tests.support.cases import the_others_slow
 from tests.support.machines import on_x86_64
-from tests.support.programs import python
-from tests.support.workloads import flat, flat_and_scalar
 
-pytestmark = pytest.mark.usefixtures("one_process")
+pytestmark = mark.usefixtures("one_process")
 
 ONE_PER_WIDTH = ("uint8", "float16", "float32", "float64", "complex128")
 AROUND_VECTORS = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257)
@@ -52,26 +51,26 @@ def test_any_workload_in_any_layout_equals_numpy(workload, seed, layouts, out_la
     assert np.array_equal(s.as_bytes(got), want)
 
 
-@pytest.mark.parametrize("dtype", ONE_PER_WIDTH)
+@mark.parametrize("dtype", ONE_PER_WIDTH)
 def test_named_size_around_the_vector_width(dtype):
     kernel = te_select.compile(flat("n", dtype))
     for n in AROUND_VECTORS:
         check(kernel, kernel.workload.bind({"n": n}), seed=n)
 
 
-@pytest.mark.parametrize("dtype", the_others_slow(ELEMENT_TYPES, ["uint8", "float32"]))
+@mark.parametrize("dtype", the_others_slow(ELEMENT_TYPES, ["uint8", "float32"]))
 def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
     shapes = [(1, 1), (37, 1), (1, 5), (37, 5)]
     triples = itertools.product(shapes, repeat=3)
     every = list(dict.fromkeys(Workload(*each, dtype, "multidirectional") for each in triples))
-    library = te_select.load(te_select.export(every, tmp_path / "patterns.so"))
+    library = load(export(every, tmp_path / "patterns.so"))
     assert len(library) == len(every)
     for workload in every:
         check(library[workload.name], workload)
 
 
 @on_x86_64
-@pytest.mark.parametrize("target", ["x86-64", "x86-64-v2", "x86-64-v3"])
+@mark.parametrize("target", ["x86-64", "x86-64-v2", "x86-64-v3"])
 def test_every_level_of_the_architecture_selects_the_same_bits(target, tmp_path):
     workloads = [
         Workload(*shapes, dtype, "multidirectional")
@@ -83,7 +82,7 @@ def test_every_level_of_the_architecture_selects_the_same_bits(target, tmp_path)
         )
         for dtype in ("bool", "bfloat16", "float32", "complex64", "complex128")
     ]
-    library = te_select.load(te_select.export(workloads, tmp_path / "levels.so", target))
+    library = load(export(workloads, tmp_path / "levels.so", target))
     for workload in workloads:
         check(library[workload.name], workload)
 
@@ -121,7 +120,7 @@ def test_side_that_cond_does_not_select_is_not_read():
     assert python(UNREAD) == "unread\n"
 
 
-@pytest.mark.slow
+@mark.slow
 def test_more_elements_than_a_32_bit_index_holds():
     n = 2**31 + 80
     kernel = te_select.compile(flat_and_scalar(n, "uint8"))
@@ -135,7 +134,7 @@ def test_more_elements_than_a_32_bit_index_holds():
     assert around.size == 4 and np.count_nonzero(around.view(np.uint8) == 4) == 28
 
 
-@pytest.mark.slow
+@mark.slow
 def test_many_rows_beyond_32_bits_of_output():
     kernel = te_select.compile(Workload((65537, 1), (1, 32769), (), "uint8", "multidirectional"))
     cond = np.zeros((65537, 1), np.bool_)
@@ -145,8 +144,8 @@ def test_many_rows_beyond_32_bits_of_output():
     assert (out[-1] == then[0]).all() and (out[[0, -2]] == 3).all()
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
-@pytest.mark.parametrize("n", [4099, 70001, (5 << 20) + 13])
+@mark.parametrize("dtype", ["uint8", "float32"])
+@mark.parametrize("n", [4099, 70001, (5 << 20) + 13])
 def test_output_whole_megabytes_and_a_little_from_the_inputs(dtype, n):
     rng = np.random.default_rng(n)
     kernel = te_select.compile(flat(n, dtype))

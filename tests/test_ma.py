@@ -6,8 +6,8 @@ import pytest
 import te_select
 from tests.selecting.table import EACH, SEEDS, TURNED
 from tests.selecting.test_in_place import memory_of
-from tests.support import where_calls as calls
 from tests.support.neighbours import Subclass
+from tests.support.where_calls import outcome, random_call
 
 ma = te_select.ma
 ATTRIBUTES = ("dtype", "shape", "fill_value", "hardmask", "sharedmask", "baseclass")
@@ -39,15 +39,15 @@ def facts(found):
 
 
 def check(*given):
-    found = facts(calls.outcome(ma.where, given))
-    assert found == facts(calls.outcome(np.ma.where, given)), given
+    found = facts(outcome(ma.where, given))
+    assert found == facts(outcome(np.ma.where, given)), given
 
 
 @SEEDS
 def test_random_calls_are_those_of_numpy(seed):
     for number in range(EACH // 4):
         rng = np.random.default_rng([seed, number])
-        check(*[masked(rng, each) for each in calls.random_call(rng, 2000)])
+        check(*[masked(rng, each) for each in random_call(rng, 2000)])
 
 
 def test_odd_operands_are_those_of_numpy():
@@ -72,9 +72,9 @@ def test_odd_operands_are_those_of_numpy():
 def test_kernels_select_values_and_masks(share):
     rng = np.random.default_rng(0)
     cond, x, y = (np.ma.array(rng.random(900), mask=rng.random(900) < share) for _ in range(3))
-    expected = facts(calls.outcome(np.ma.where, (cond > 0.5, x, y)))
+    expected = facts(outcome(np.ma.where, (cond > 0.5, x, y)))
     before = te_select.where.stats()
-    assert facts(calls.outcome(ma.where, (cond > 0.5, x, y))) == expected
+    assert facts(outcome(ma.where, (cond > 0.5, x, y))) == expected
     after = te_select.where.stats()
     assert after.calls > before.calls + 1 and after.left == before.left
 

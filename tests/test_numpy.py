@@ -5,12 +5,12 @@ import pickle
 import sys
 
 import numpy
-import pytest
+from pytest import importorskip, mark, raises, skip
 
 import te_select
 import te_select.numpy as np
-from tests.support import ROOT
-from tests.support.programs import ended, python
+from te_select import where
+from tests.support import ROOT, ended, python
 
 OURS = ["copyto", "putmask", "select", "where"]
 EXTENDED = {"select", "where"}
@@ -48,10 +48,10 @@ print(np.where(lists > 1, lists, 0).tolist())
 OLD, NEW = "import numpy as np", "import te_select.numpy as np"
 
 
-@pytest.mark.parametrize("is_first", [True, False], ids=["imported before", "imported after"])
-@pytest.mark.parametrize("name", LIBRARIES)
+@mark.parametrize("is_first", [True, False])
+@mark.parametrize("name", LIBRARIES)
 def test_library_finds_numpys_functions_in_its_tables(name, is_first):
-    pytest.importorskip(name)
+    importorskip(name)
     imported, use = LIBRARIES[name]
     found, expected = (
         python("\n".join([imported, of_numpy] if is_first else [of_numpy, imported]) + use)
@@ -65,7 +65,7 @@ def test_names_are_numpys_and_five_are_ours():
     assert sorted(ours) == sorted([*OURS, "ma"])
     assert all(getattr(np, name) is getattr(te_select, name) for name in ours)
     assert (dir(np), np.__all__, np.__version__) == (dir(numpy), numpy.__all__, numpy.__version__)
-    assert numpy.where is not te_select.where and te_select.numpy is np
+    assert numpy.where is not where and te_select.numpy is np
 
 
 def test_import_needs_no_tvm_and_submodules_stay_lazy():
@@ -81,22 +81,22 @@ assert linalg is sys.modules["numpy.linalg"]
     assert python(script) == ""
 
 
-@pytest.mark.parametrize("name", ["float_", "nonsense"])
+@mark.parametrize("name", ["float_", "nonsense"])
 def test_name_that_numpy_lacks_is_its_error(name):
-    with pytest.raises(AttributeError) as expected:
+    with raises(AttributeError) as expected:
         getattr(numpy, name)
-    with pytest.raises(AttributeError) as found:
+    with raises(AttributeError) as found:
         getattr(np, name)
     assert str(found.value) == str(expected.value)
 
 
 def test_submodule_is_not_imported_a_second_time():
-    with pytest.raises(ModuleNotFoundError, match="is not a package"):
+    with raises(ModuleNotFoundError, match="is not a package"):
         import te_select.numpy.linalg  # noqa: F401
 
 
 def test_types_are_numpys_for_mypy(tmp_path):
-    pytest.importorskip("mypy")
+    importorskip("mypy")
     code = """
 import numpy
 import te_select.numpy as np
@@ -112,7 +112,7 @@ np.nonsense
 """
     (tmp_path / "own.py").write_text(code)
     mypy = (sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "own.py")
-    done = ended(*mypy, cwd=tmp_path, MYPYPATH=str(ROOT))
+    done = ended(*mypy, cwd=tmp_path, MYPYPATH=ROOT)
     said = [line.partition(": ")[2] for line in done.stdout.splitlines()]
     revealed = [line.split('"')[1] for line in said if "Revealed" in line]
     assert [each.partition("[")[0] for each in revealed] == [
@@ -123,14 +123,14 @@ np.nonsense
     ]
 
 
-@pytest.mark.parametrize("name", OURS)
+@mark.parametrize("name", OURS)
 def test_function_looks_like_numpys(name):
     ours, theirs = getattr(te_select, name), getattr(numpy, name)
     found = list(inspect.signature(ours).parameters.values())
     try:
         expected = list(inspect.signature(theirs).parameters.values())
     except ValueError:
-        pytest.skip("this NumPy tells no signatures")
+        skip("this NumPy tells no signatures")
     if name in EXTENDED:
         assert found.pop().name == "out"
     alike = [(each.name, each.kind, each.default) for each in found]
@@ -142,9 +142,9 @@ def test_function_looks_like_numpys(name):
 
 def test_where_in_a_class_is_a_method_as_numpys():
     class Own(numpy.ndarray):
-        ours = te_select.where
+        ours = where
         theirs = numpy.where
 
     cond = numpy.array([True, False]).view(Own)
     assert cond.ours(1, 2).tolist() == cond.theirs(1, 2).tolist() == [1, 2]
-    assert Own.ours is te_select.where
+    assert Own.ours is where

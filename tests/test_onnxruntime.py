@@ -1,25 +1,35 @@
 """Where by te-select inside ONNX Runtime. The kernels are in C."""
 
-import ctypes
 import functools
 import math
 import sys
+from ctypes import (
+    CDLL,
+    CFUNCTYPE,
+    addressof,
+    byref,
+    c_char_p,
+    c_int,
+    c_size_t,
+    c_uint32,
+    c_void_p,
+    cast,
+    create_string_buffer,
+)
 
 import hypothesis
 import hypothesis.extra.numpy as st_numpy
 import numpy as np
-import pytest
 from hypothesis import strategies as st
+from pytest import fixture, importorskip, mark, raises, skip
 
 import te_select
 from te_select import ArgumentError, ToolchainError
-from te_select.selecting.kernels import library
-from tests.support import ort_models
 from tests.support.models import tensor
-from tests.support.ort_models import WHERE, feeds, graph, node, one_where, session
+from tests.support.ort_models import WHERE, feeds, graph, library, node, one_where, session
 
-onnxruntime = pytest.importorskip("onnxruntime", minversion="1.24")
-pytest.importorskip("onnx")
+onnxruntime = importorskip("onnxruntime", minversion="1.24")
+importorskip("onnx")
 from onnx import helper, numpy_helper  # noqa: E402
 
 ours = te_select.onnxruntime
@@ -27,15 +37,15 @@ SHAPE = (3, 5)
 shapes_of_three = st_numpy.mutually_broadcastable_shapes(num_shapes=3, max_side=5, max_dims=3)
 
 
-@pytest.fixture
+@fixture
 def path():
-    return ort_models.library()
+    return library()
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def _kernels_in_c(path, monkeypatch):
     """They are registered by the first test of a process, and stay."""
-    monkeypatch.setattr(library, "whole_file", lambda: path)
+    monkeypatch.setattr("te_select.selecting.kernels.library.whole_file", lambda: path)
 
 
 def options(**given):
@@ -73,7 +83,7 @@ def test_more_dims_than_kernels_take_fail_the_run_alone():
     axis = numpy_helper.from_array(np.array([0]), "axis")
     nodes = [node("Unsqueeze", ["x", "axis"], ["u"]), node("Where", ["c", "u", "y"], ["o"])]
     made = graph(nodes, one_where(shapes=(None,) * 3).graph.input, initializer=[axis])
-    with pytest.raises(Exception, match="have more than 64 dims"):
+    with raises(Exception, match="have more than 64 dims"):
         run(made, feeds((1,), (1,), (1,)) | {"x": np.ones((1,) * 64, "f4")})
 
 
@@ -102,7 +112,7 @@ OF_QUANTIZED = [
 ]
 
 
-@pytest.mark.parametrize("dequantized, calls", [("xy", 0), ("x", 1), ("y", 1)])
+@mark.parametrize("dequantized, calls", [("xy", 0), ("x", 1), ("y", 1)])
 def test_where_between_quantized_tensors_is_left_to_be_fused(dequantized, calls):
     nodes = []
     inputs = [tensor("c", "bool", ["n"])]
@@ -124,7 +134,7 @@ def test_where_between_quantized_tensors_is_left_to_be_fused(dequantized, calls)
 LARGE = (700, 900)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "given",
     [
         {},
@@ -159,30 +169,30 @@ def test_options_are_registered_once_and_make_several_sessions():
 def test_provider_is_named_beside_the_cpu():
     options()  # the library is registered
     if ours.OURS not in onnxruntime.get_available_providers():
-        pytest.skip("this release takes no names of plug-ins")
+        skip("this release takes no names of plug-ins")
     model = one_where().SerializeToString()
     check_session(onnxruntime.InferenceSession(model, providers=ours.providers()))
 
 
-@pytest.mark.parametrize("given", [None, "options", 5])
+@mark.parametrize("given", [None, "options", 5])
 def test_what_are_no_session_options_is_refused(given):
-    with pytest.raises(ArgumentError, match=r"session_options is .*; expected an onnxruntime"):
+    with raises(ArgumentError, match=r"session_options is .*; expected an onnxruntime"):
         ours.register(given)
 
 
 def test_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     for function in (lambda: ours.register(None), ours.providers):
-        with pytest.raises(ToolchainError, match="pip install onnxruntime"):
+        with raises(ToolchainError, match="pip install onnxruntime"):
             function()
     assert ours.calls() == 0
 
 
-@pytest.mark.parametrize("version", ["1.18.0", "1.23.2", "1.24.0", "1.100.0", "2.0.0"])
+@mark.parametrize("version", ["1.18.0", "1.23.2", "1.24.0", "1.100.0", "2.0.0"])
 def test_release_before_1_24_is_refused(monkeypatch, version):
     monkeypatch.setattr(onnxruntime, "__version__", version)
     if version in ("1.18.0", "1.23.2"):
-        with pytest.raises(ToolchainError, match=rf"onnxruntime {version} .*expected 1\.24 or new"):
+        with raises(ToolchainError, match=rf"onnxruntime {version} .*expected 1\.24 or new"):
             options()
     else:
         assert ours._onnxruntime() is onnxruntime
@@ -190,11 +200,11 @@ def test_release_before_1_24_is_refused(monkeypatch, version):
 
 def test_release_that_takes_no_names_of_plugins_is_refused(monkeypatch):
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [ours.OF_CPU])
-    with pytest.raises(ToolchainError, match=r"expected 1\.25 or newer, or te_select\.onnxrunt"):
+    with raises(ToolchainError, match=r"expected 1\.25 or newer, or te_select\.onnxrunt"):
         ours.providers()
 
 
-@pytest.mark.parametrize("version", ["1.16.3", "1.23.2", "1.24.0", "2.0.0", "nonsense"])
+@mark.parametrize("version", ["1.16.3", "1.23.2", "1.24.0", "2.0.0", "nonsense"])
 def test_another_api_of_onnx_runtime_is_refused(path, version):
     """Nothing but the oldest function of its table is used then, which makes the error.
 
@@ -204,39 +214,35 @@ def test_another_api_of_onnx_runtime_is_refused(path, version):
     tables = set()
     status = 7
 
-    @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
+    @CFUNCTYPE(c_void_p, c_int, c_char_p)
     def create_status(_code, message):
         said.append(message.decode())
         return status
 
-    table = (ctypes.c_void_p * 1)(ctypes.cast(create_status, ctypes.c_void_p).value)
+    table = (c_void_p * 1)(cast(create_status, c_void_p).value)
 
-    @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
+    @CFUNCTYPE(c_void_p, c_uint32)
     def get_api(asked):
         tables.add(asked)
-        return ctypes.addressof(table) if asked == 1 else None
+        return addressof(table) if asked == 1 else None
 
-    @ctypes.CFUNCTYPE(ctypes.c_void_p)
+    @CFUNCTYPE(c_void_p)
     def get_version():
-        return ctypes.cast(text, ctypes.c_void_p).value
+        return cast(text, c_void_p).value
 
-    text = ctypes.create_string_buffer(version.encode())
-    base = (ctypes.c_void_p * 2)(
-        *(ctypes.cast(each, ctypes.c_void_p).value for each in (get_api, get_version))
-    )
-    create = ctypes.CDLL(str(path)).CreateEpFactories
-    create.restype = ctypes.c_void_p
-    factory = ctypes.c_void_p()
-    count = ctypes.c_size_t(9)
-    made = create(
-        b"name", base, None, ctypes.byref(factory), ctypes.c_size_t(4), ctypes.byref(count)
-    )
+    text = create_string_buffer(version.encode())
+    base = (c_void_p * 2)(*(cast(each, c_void_p).value for each in (get_api, get_version)))
+    create = CDLL(str(path)).CreateEpFactories
+    create.restype = c_void_p
+    factory = c_void_p()
+    count = c_size_t(9)
+    made = create(b"name", base, None, byref(factory), c_size_t(4), byref(count))
     assert (made, factory.value, count.value) == (status, None, 0)
     assert tables == ({1, 24} if version == "1.24.0" else {1})
     assert said == ["te_select needs ONNX Runtime 1.24 or newer, of version 1; this is " + version]
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "int64"])
+@mark.parametrize("dtype", ["uint8", "float32", "int64"])
 @hypothesis.given(data=st.data())
 def test_output_bound_over_inputs_is_that_of_onnx_runtime(dtype, data):
     shapes = data.draw(shapes_of_three)

@@ -3,14 +3,14 @@
 import json
 
 import numpy as np
-import pytest
+from pytest import fixture, importorskip, skip
 
 import te_select
 from tests.support.models import OF_CORPUS, corpus
 
 pytestmark = OF_CORPUS
-onnxruntime = pytest.importorskip("onnxruntime", minversion="1.24")
-onnx = pytest.importorskip("onnx")
+onnxruntime = importorskip("onnxruntime", minversion="1.24")
+onnx = importorskip("onnx")
 
 FOLDER, INDEX = corpus()
 FILES = [entry for entry in INDEX if entry["kind"] == "onnx"]
@@ -19,7 +19,7 @@ ROUNDED = ("onnx/llama/llama_f16_dy.onnx",)
 """Files of which ONNX Runtime keeps what is selected in float32, and ours in float16."""
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def devices(every_kernel):
     """Ours, with all kernels, whatever library another test has registered; and the CPU's."""
     onnxruntime.register_execution_provider_library("every kernel", str(every_kernel))
@@ -97,10 +97,10 @@ def loads(model):
     return True
 
 
-@pytest.fixture(params=FILES, ids=lambda entry: entry["file"])
+@fixture(params=FILES, ids=lambda entry: entry["file"])
 def entry(request):
     if not loads(FOLDER / request.param["file"]):
-        pytest.skip("ONNX Runtime itself does not load it")
+        skip("ONNX Runtime itself does not load it")
     return request.param
 
 

@@ -1,19 +1,11 @@
 """Where by te-select inside ONNX Runtime, in processes of their own."""
 
-import sys
+from pytest import importorskip, mark
 
-import pytest
+from tests.support import ort_models, script
 
-from tests.support import ort_models
-from tests.support.programs import ended
-
-pytest.importorskip("onnxruntime", minversion="1.24")
-pytest.importorskip("onnx")
-
-
-@pytest.fixture
-def path():
-    return ort_models.library()
+importorskip("onnxruntime", minversion="1.24")
+importorskip("onnx")
 
 
 IN_A_PROCESS = """
@@ -130,9 +122,9 @@ with pytest.raises(te_select.ArgumentError, match="was unregistered"):
 }
 
 
-@pytest.mark.parametrize("case", PROGRAMS)
-def test_process_neither_fails_nor_crashes_nor_hangs(path, tmp_path, case):
+@mark.parametrize("case", PROGRAMS)
+def test_process_neither_fails_nor_crashes_nor_hangs(tmp_path, case):
     copy = tmp_path / "copy.so"
-    copy.write_bytes(path.read_bytes())
-    done = ended(sys.executable, "-c", IN_A_PROCESS + PROGRAMS[case], copy, timeout=120)
+    copy.write_bytes(ort_models.library().read_bytes())
+    done = script(IN_A_PROCESS + PROGRAMS[case], copy, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")

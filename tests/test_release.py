@@ -4,25 +4,24 @@ import importlib.metadata
 import os
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tarfile
 import textwrap
 import zipfile
 from pathlib import Path
+from sys import executable, version_info
 
-import pytest
 from filelock import FileLock
 from packaging.requirements import Requirement
+from pytest import fixture, mark, skip
 
 import te_select
-from tests.support import ROOT
-from tests.support.programs import ended, output
+from tests.support import ROOT, ended, output
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("make") is None, reason="no make")]
+pytestmark = [mark.slow, mark.skipif(shutil.which("make") is None, reason="no make")]
 LEVEL = "x86-64-v2"
 NEEDED = ("apache-tvm-ffi", "numpy")
-EXAMPLE = te_select.Workload((4, 1), (4, 8), (), "float32")
+EXAMPLE = te_select.Workload((4, 1), (4, 8), ())
 WHERE = """
     import os, sys
     import numpy as np
@@ -67,7 +66,7 @@ RUNTIME = """
 """
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def made(tmp_path_factory, worker_id):
     """The folder of the sdists and the wheels, made once for all workers."""
     base = tmp_path_factory.getbasetemp()
@@ -79,24 +78,24 @@ def made(tmp_path_factory, worker_id):
 
 
 def make_wheels(folder):
-    programs = Path(sys.executable).parent
+    programs = Path(executable).parent
     work = folder.with_name("work")
     places = (f"DIST={work}/dist", f"WORK={work}", f"BIN={programs}", f"BUILT={folder.parent}")
     made = ended("make", "-C", ROOT, "wheel", f"LEVELS={LEVEL}", *places, timeout=900)
     if "Could not find a version" in made.stderr + made.stdout:
-        pytest.skip("no package index can be reached")
+        skip("no package index can be reached")
     assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
     (work / "dist").rename(folder)
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def library(tmp_path_factory):
     return te_select.export([EXAMPLE], tmp_path_factory.mktemp("library") / "mask.so", LEVEL)
 
 
 def wheel_of(made, name):
     """The wheel of this Python; the runtime has one for each that was found."""
-    tag = f"cp3{sys.version_info[1]}"
+    tag = f"cp3{version_info[1]}"
     return next(
         path for path in made.glob(f"{name}-*.whl") if tag in path.name or "py3" in path.name
     )
@@ -104,7 +103,7 @@ def wheel_of(made, name):
 
 def environment(folder, made, *names):
     """Python of a new environment with these of the wheels."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    subprocess.run([executable, "-m", "venv", folder], check=True)
     python = folder / "bin/python"
     wheels = [wheel_of(made, name) for name in names]
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", *wheels], check=True)
@@ -145,7 +144,7 @@ def code(text):
     return textwrap.dedent(text)
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def installed(made, tmp_path_factory):
     """Python of an environment that has both wheels, and sees the packages of this one."""
     python = environment(tmp_path_factory.mktemp("both"), made, "te_select", "te_select_runtime")
@@ -154,7 +153,7 @@ def installed(made, tmp_path_factory):
     return python
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def runtime(made, tmp_path_factory):
     """Python of an environment that has te-select-runtime, NumPy and tvm-ffi alone."""
     python = environment(tmp_path_factory.mktemp("runtime"), made, "te_select_runtime")
@@ -164,7 +163,7 @@ def runtime(made, tmp_path_factory):
 
 def test_where_of_the_wheels_needs_no_compiler(installed, runtime, tmp_path):
     for python in (installed, runtime):
-        well(python, "-c", code(WHERE), TE_SELECT_CACHE_DIR=str(tmp_path / "cache"))
+        well(python, "-c", code(WHERE), TE_SELECT_CACHE_DIR=tmp_path / "cache")
 
 
 def test_wheels_compile_verify_and_show_their_version(installed, tmp_path):
@@ -172,14 +171,12 @@ def test_wheels_compile_verify_and_show_their_version(installed, tmp_path):
     shapes = ("--cond", "4,1", "--then", "4,5", "--else", "")
     path = tmp_path / "mask.so"
     for words in (("compile", *shapes, "-o", path), ("verify", path), ("logs", "list")):
-        well(shell, *words, PATH=os.environ["PATH"], HOME=str(tmp_path))
+        well(shell, *words, PATH=os.environ["PATH"], HOME=tmp_path)
     assert well(shell, "--version") == f"te-select {te_select.__version__}\n"
 
 
 def test_runtime_verifies_beside_numpy_and_tvm_ffi_alone(runtime, library, tmp_path):
-    done = run(
-        runtime, "-W", "error", "-c", code(RUNTIME), library, TE_SELECT_CACHE_DIR=str(tmp_path)
-    )
+    done = run(runtime, "-W", "error", "-c", code(RUNTIME), library, TE_SELECT_CACHE_DIR=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     well(runtime, "-m", "pip", "check")
 
@@ -228,7 +225,7 @@ def test_wheels_share_no_file_and_lose_none(made):
     assert wanted <= names[0] | names[1]
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "name, present",
     [("te_select", "schedules/cpu/schedule.py"), ("te_select_runtime", "runtime/c/cpu/pool.c")],
 )

@@ -8,28 +8,28 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from sys import executable, version_info
 
-import pytest
+from pytest import fixture, mark, raises
 
 from te_select.base.levels import TRIPLES, machine_of
-from tests.support import ROOT
-from tests.support.programs import loaded, output
+from tests.support import ROOT, loaded, output
 
 PROGRAM = ROOT / "release/runtime_wheel.py"
 HERE = platform.machine()
 OTHER = "aarch64" if HERE == "x86_64" else "x86_64"
 TRIPLE = next(each for each in TRIPLES.values() if machine_of(each) == OTHER)
-needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+needs_make = mark.skipif(shutil.which("make") is None, reason="no make")
 
 
-@pytest.fixture
+@fixture
 def builds(monkeypatch, tmp_path):
     """The module, in which builds are recorded: their words, their variables and their headers."""
     module = loaded(PROGRAM)
     module.recorded, module.failing = [], ()
-    own = module.described(sys.executable)
+    own = module.described(executable)
     module.pythons = lambda: {
-        sys.executable: own,
+        executable: own,
         "other": {**own, "tag": "cpython-399", "ready": False},
     }
 
@@ -42,7 +42,7 @@ def builds(monkeypatch, tmp_path):
 
     def build(machine):
         dist = str(tmp_path / "dist")
-        monkeypatch.setattr(sys, "argv", ["", "project", "where.so", dist, machine])
+        monkeypatch.setattr("sys.argv", ["", "project", "where.so", dist, machine])
         module.main()
         return module.recorded[0]
 
@@ -67,7 +67,7 @@ def test_wheel_for_another_machine_has_its_compiler_and_names(builds):
     assert variables["LDSHARED"] == f"cross --of={TRIPLE} -shared"
     suffix = variables["SETUPTOOLS_EXT_SUFFIX"]
     assert suffix != sysconfig.get_config_var("EXT_SUFFIX") and suffix.endswith(f"-{TRIPLE}.so")
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    version = f"python{version_info.major}.{version_info.minor}"
     assert [header.partition(f"{TRIPLE}/")[2] for header in headers] == [f"{version}/pyconfig.h"]
 
 
@@ -87,8 +87,8 @@ def test_only_the_python_that_runs_must_have_its_wheel(builds, capfd):
     builds.failing = ("other",)
     builds.build(HERE)
     assert capfd.readouterr().err == "no wheel for other, see above; others are built\n"
-    builds.failing = (sys.executable,)
-    with pytest.raises(SystemExit, match=f"no wheel for {re.escape(sys.executable)}, see above"):
+    builds.failing = (executable,)
+    with raises(SystemExit, match=f"no wheel for {re.escape(executable)}, see above"):
         builds.build(HERE)
 
 
@@ -114,9 +114,9 @@ def test_pythons_are_of_one_version_each_and_have_headers(tmp_path, monkeypatch,
     passed = script(first, "python3.98", 98, tmp_path), script(first, "python3.99", None, there)
     script(first, "python3.9", 9, there)
     script(first, "python3.97-config", 97, there)
-    script(first, "python3.00", sys.version_info[1], there)
+    script(first, "python3.00", version_info[1], there)
     monkeypatch.setenv("PATH", f"{first}:{second}:{tmp_path / 'none'}")
-    assert list(module.pythons()) == [sys.executable, found]
+    assert list(module.pythons()) == [executable, found]
     lines = [f"passed over {path}: it does not run, or has no headers" for path in passed]
     assert capfd.readouterr().err.splitlines() == lines
 
@@ -136,9 +136,9 @@ PLANNED = {
 
 
 @needs_make
-@pytest.mark.parametrize("words", PLANNED)
+@mark.parametrize("words", PLANNED)
 def test_make_plans_these_steps_in_order(words):
-    command = ["make", "-C", str(ROOT), f"BIN={Path(sys.executable).parent}", "--dry-run"]
+    command = ["make", "-C", str(ROOT), f"BIN={Path(executable).parent}", "--dry-run"]
     shown = output(*command, *words.split())
     places = [shown.index(text) for text in PLANNED[words]]
     assert places == sorted(places)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from te_select import ToolchainError
 from te_select.backends import cross_compiler
-from te_select.errors import ToolchainError
 
 
 def found_with(monkeypatch, *programs, zig=False, cc="", machine="aarch64"):
@@ -32,7 +32,7 @@ def test_cross_compiler_is_the_first_that_is_there(monkeypatch):
         assert "ziglang" in found_with(monkeypatch, *left, zig=True)
 
 
-@pytest.mark.parametrize(("machine", "glibc"), [("aarch64", "2.17"), ("riscv64", "2.27")])
+@pytest.mark.parametrize("machine, glibc", [("aarch64", "2.17"), ("riscv64", "2.27")])
 def test_ziglang_links_with_the_oldest_c_library(monkeypatch, machine, glibc):
     command = found_with(monkeypatch, zig=True, machine=machine)
     assert f"{machine}-linux-gnu.{glibc}" in command

@@ -3,27 +3,25 @@
 import functools
 import re
 
-import pytest
 import tvm_ffi
+from pytest import mark, param, raises
 from tvm import s_tir, te, tirx
 
+from te_select import SelectError, Workload
 from te_select.backends.cpu import lowering as cpu_lowering
 from te_select.backends.cuda import lowering as cuda_lowering
 from te_select.backends.select_leaf import steps_of
-from te_select.errors import SelectError
 from te_select.operator.access import access_pattern
-from te_select.operator.workload import Workload
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.leaf import rows_left
-from tests.support import leaves
-from tests.support.leaves import PATTERN, SIZE, right, scheduled
-from tests.support.workloads import flat
+from tests.support import alike, flat
+from tests.support.leaves import CONFIGS, PATTERN, SIZE, right, scheduled
 
 on_the_cpu = functools.partial(cpu_lowering.lower, target=None)
 LOWERINGS = [
-    pytest.param(cpu, on_the_cpu, id="cpu"),
-    pytest.param(cuda, cuda_lowering.lower, id="cuda"),
+    param(cpu, on_the_cpu, id="cpu"),
+    param(cuda, cuda_lowering.lower, id="cuda"),
 ]
 ZERO = tirx.const(0, "uint8")
 WRONG_VALUES = {
@@ -47,31 +45,31 @@ WRONG_VALUES = {
 }
 
 
-@pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
+@mark.parametrize("rules, lower", LOWERINGS)
 def test_leaf_of_the_definition_is_taken(rules, lower):
     assert lower(scheduled(rules), "kernel", (), PATTERN)
 
 
-@pytest.mark.parametrize("wrong", WRONG_VALUES)
-@pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
+@mark.parametrize("wrong", WRONG_VALUES)
+@mark.parametrize("rules, lower", LOWERINGS)
 def test_leaf_of_another_expression_is_refused(rules, lower, wrong):
     func = scheduled(rules, WRONG_VALUES[wrong])
-    with pytest.raises(SelectError, match=r"has no span; expected out\[\.\.\.\] = T\.Select"):
+    with raises(SelectError, match=r"has no span; expected out\[\.\.\.\] = T\.Select"):
         lower(func, "kernel", (), PATTERN)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint32", "float32", "bool"])
-@pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
+@mark.parametrize("dtype", ["int8", "int32", "int64", "uint32", "float32", "bool"])
+@mark.parametrize("rules, lower", LOWERINGS)
 def test_cond_that_is_not_of_bytes_is_refused(rules, lower, dtype):
     func = scheduled(rules, cond_dtype=dtype)
-    with pytest.raises(SelectError, match="cond of uint8"):
+    with raises(SelectError, match="cond of uint8"):
         lower(func, "kernel", (), PATTERN)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
-@pytest.mark.parametrize(("rules", "lower"), LOWERINGS)
+@mark.parametrize("dtype", ["int32", "float32"])
+@mark.parametrize("rules, lower", LOWERINGS)
 def test_elements_that_are_not_carried_as_bits_are_refused(rules, lower, dtype):
-    with pytest.raises(SelectError, match="uint8, uint16, uint32, uint64"):
+    with raises(SelectError, match="uint8, uint16, uint32, uint64"):
         lower(scheduled(rules, dtype=dtype), "kernel", (), PATTERN)
 
 
@@ -84,20 +82,20 @@ def test_swapped_sides_work_on_the_cpu_and_not_on_cuda():
     text = str(on_the_cpu(scheduled(cpu, swapped), "kernel", (), PATTERN).script())
     (side,) = re.findall(r"then_data_1:.*T.address_of\((\w+)\[", text)
     assert side.startswith("else_")
-    with pytest.raises(SelectError, match="has no span"):
+    with raises(SelectError, match="has no span"):
         cuda_lowering.lower(scheduled(cuda, swapped), "kernel", (), PATTERN)
 
 
-@pytest.mark.parametrize("guard", ["at most", "square"])
+@mark.parametrize("guard", ["at most", "square"])
 def test_guard_of_another_form_is_refused(guard, monkeypatch):
     """The rows that are left are counted from the guard ``scale * row + first < end``."""
-    monkeypatch.setitem(leaves.CONFIGS["te_select.schedules.cpu.schedule"], "piece", 48)
+    monkeypatch.setitem(CONFIGS["te_select.schedules.cpu.schedule"], "piece", 48)
     func = scheduled(cpu)
     assert on_the_cpu(func, "kernel", (), PATTERN)
     row = tirx.Var("row", "int64")
     end = tirx.IntImm("int64", SIZE)
     condition = row * row < end if guard == "square" else row <= end
-    with pytest.raises(SelectError, match="has no span"):
+    with raises(SelectError, match="has no span"):
         rows_left(condition, row)
 
 
@@ -116,7 +114,7 @@ def block_of(make, *, shapes=((8, 8),) * 3, out=(8, 8)):
     return next(block for block in blocks if block.name_hint == "out")
 
 
-FUSED = access_pattern(Workload((8, 8), (8, 8), (8, 8)))
+FUSED = access_pattern(alike(8, 8))
 APART = access_pattern(Workload((8, 1), (8, 8), (8, 8)))
 
 
@@ -134,19 +132,19 @@ def test_steps_are_those_of_the_indices():
     assert steps["cond"] != steps["out"]
 
 
-@pytest.mark.parametrize("transposed", ["cond", "then", "else_"])
+@mark.parametrize("transposed", ["cond", "then", "else_"])
 def test_transposed_operand_of_fused_loops_is_refused(transposed):
     def make(c, t, e, i, j):
         loads = dict(cond=c[i, j], then=t[i, j], else_=e[i, j])
         return select_of(**loads | {transposed: dict(cond=c, then=t, else_=e)[transposed][j, i]})
 
-    with pytest.raises(SelectError, match="has no span"):
+    with raises(SelectError, match="has no span"):
         steps_of(block_of(make), FUSED)
 
 
 def test_diagonal_is_refused():
     diagonal = block_of(lambda c, t, e, i: select_of(c[i, i], t[i, 0], e[i, 0]), out=(8,))
-    with pytest.raises(SelectError, match="has no span"):
+    with raises(SelectError, match="has no span"):
         steps_of(diagonal, access_pattern(flat(8)))
 
 
@@ -156,5 +154,5 @@ def test_output_that_is_written_in_columns_is_refused():
     store = right.body
     swapped = tirx.BufferStore(store.buffer, store.value, [*reversed(store.indices)])
     parts = (right.iter_vars, right.reads, right.writes, right.name_hint, swapped)
-    with pytest.raises(SelectError, match="has no span"):
+    with raises(SelectError, match="has no span"):
         steps_of(s_tir.SBlock(*parts), APART)

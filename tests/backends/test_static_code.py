@@ -3,25 +3,20 @@
 import importlib.util
 import json
 import platform
-import shutil
 import subprocess
 import sys
+from shutil import which
 
 import numpy as np
-import pytest
 import tvm_ffi
+from pytest import fixture, mark, raises
 
-import te_select
-from te_select import Workload
+from te_select import ArgumentError, ToolchainError, Workload, export, read_model
 from te_select.backends import static_code
-from te_select.errors import ArgumentError, ToolchainError
-from te_select.operator import family
 from te_select.runtime.artifact.manifest import c_name
-from tests.support import c_programs
+from tests.support import c_programs, flat, output, python
 from tests.support.machines import SEVERAL
 from tests.support.onednn_graph import OPEN, select
-from tests.support.programs import output, python
-from tests.support.workloads import flat
 
 SHARED = Workload((4, 1), (4, 8), ())
 ONE = flat(4, "int32")
@@ -52,24 +47,24 @@ int main(void) {{
 """
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("archives")
-    te_select.export([SHARED, ONE], made / "one.so", static=True)
-    te_select.export([TWO, SHARED], made / "two.so", SEVERAL, static=True)
+    export([SHARED, ONE], made / "one.so", static=True)
+    export([TWO, SHARED], made / "two.so", SEVERAL, static=True)
     names = {"one": c_name(ONE), "two": c_name(TWO), "shared": c_name(SHARED)}
     (made / "main.c").write_text(PROGRAM.format(**names))
     return made
 
 
 def linked(folder, out, *files, compiler=None):
-    compiler = compiler or [shutil.which("gcc") or shutil.which("cc")]
+    compiler = compiler or [which("gcc") or which("cc")]
     words = [*compiler, "-Wall", "-Werror", "main.c", *files, "-pthread", "-ldl", "-o", out]
     output(*words, cwd=folder)
     assert output(folder / out, cwd=folder) == "1 6 7 4\n"
 
 
-@pytest.mark.parametrize("files", [("one.a", "two.a"), ("two.a", "one.a"), ("two.a", "./one.so")])
+@mark.parametrize("files", [("one.a", "two.a"), ("two.a", "one.a"), ("two.a", "./one.so")])
 def test_two_libraries_share_a_kernel_and_the_message(folder, files):
     linked(folder, "-".join(file.strip("./") for file in files), *files)
 
@@ -78,15 +73,15 @@ def test_program_without_shared_libraries_runs(folder):
     linked(folder, "static", "-static", "one.a", "two.a", "-w", "-Wl,--no-warnings")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed")
+@mark.slow
+@mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed")
 def test_program_of_musl_runs(folder):
     target = f"{platform.machine()}-linux-musl"
     zig = [sys.executable, "-m", "ziglang", "cc", "-target", target]
     linked(folder, "musl", "-static", "one.a", "two.a", compiler=zig)
 
 
-@pytest.mark.parametrize("config", [None, {"bytes_per_thread": 0}])
+@mark.parametrize("config", [None, {"bytes_per_thread": 0}])
 def test_objects_of_tvm_in_one_program_keep_their_launcher(tmp_path, config):
     """TVM's loader sets the pointer that its objects share; ours may have threads or not."""
     sizes = flat("n")
@@ -110,7 +105,7 @@ def test_only_the_functions_of_the_header_can_be_called(folder):
 
 
 def test_an_object_has_the_functions_of_tvm_ffi_alone(tmp_path):
-    te_select.export([ONE, TWO], tmp_path / "one.so", static="object")
+    export([ONE, TWO], tmp_path / "one.so", static="object")
     listed = output("nm", "-g", "--defined-only", tmp_path / "one.o")
     kinds = {line.split()[2]: line.split()[1] for line in listed.splitlines()}
     functions = {f"__tvm_ffi_{work.name}": "W" for work in (ONE, TWO)}
@@ -119,9 +114,9 @@ def test_an_object_has_the_functions_of_tvm_ffi_alone(tmp_path):
 
 
 def test_objects_that_share_a_kernel_become_one_library(tmp_path):
-    compiler = shutil.which("gcc") or shutil.which("cc")
+    compiler = which("gcc") or which("cc")
     for name, works in (("one", [SHARED, ONE]), ("two", [SHARED])):
-        te_select.export(works, tmp_path / f"{name}.so", static="object")
+        export(works, tmp_path / f"{name}.so", static="object")
     words = [compiler, "-shared", "one.o", "two.o", "-o", "both.so"]
     subprocess.run(words, cwd=tmp_path, check=True)
     library = tvm_ffi.load_module(str(tmp_path / "both.so"))
@@ -130,15 +125,15 @@ def test_objects_that_share_a_kernel_become_one_library(tmp_path):
     assert z.tolist() == [1, 2, 2, 1]
 
 
-@pytest.mark.parametrize("static", [True, "object"])
+@mark.parametrize("static", [True, "object"])
 def test_plug_ins_with_threads_stay_when_they_are_closed(tmp_path, static):
     """Their helpers wait in their code; those of the second have the pool of the first."""
     work = flat(1 << 22)
-    te_select.export([work], tmp_path / "large.so", static=static)
+    export([work], tmp_path / "large.so", static=static)
     given = "large.a" if static is True else "large.o"
     whole = ["-shared", "-Wl,--whole-archive", given, "-Wl,--no-whole-archive"]
     for name in ("first.so", "second.so"):
-        output(shutil.which("gcc") or shutil.which("cc"), *whole, "-o", name, cwd=tmp_path)
+        output(which("gcc") or which("cc"), *whole, "-o", name, cwd=tmp_path)
     script = f"""
         import ctypes, _ctypes, time
         first, second = (ctypes.CDLL(f"./{{name}}.so") for name in ("first", "second"))
@@ -156,18 +151,18 @@ def test_plug_ins_with_threads_stay_when_they_are_closed(tmp_path, static):
 
 
 def test_static_of_another_value_is_refused(tmp_path):
-    with pytest.raises(ArgumentError, match="static is 'archive'; expected False, True or"):
-        te_select.export([ONE], tmp_path / "one.so", static="archive")
+    with raises(ArgumentError, match="static is 'archive'; expected False, True or"):
+        export([ONE], tmp_path / "one.so", static="archive")
 
 
 def test_same_workloads_give_the_same_bytes(folder, tmp_path):
-    te_select.export([SHARED, ONE], tmp_path / "other.so", static=True)
+    export([SHARED, ONE], tmp_path / "other.so", static=True)
     assert (tmp_path / "other.a").read_bytes() == (folder / "one.a").read_bytes()
     assert (tmp_path / "other.h").read_bytes() == (folder / "one.h").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "message"),
+@mark.parametrize(
+    "variable, value, message",
     [
         ("OBJCOPY", "no-such-program", "OBJCOPY is 'no-such-program', not a program; set it to"),
         ("AR", "'", 'AR is "\'", not a program; set it to ar'),
@@ -178,16 +173,16 @@ def test_missing_tools_are_named_and_nothing_is_written(
     tmp_path, monkeypatch, variable, value, message
 ):
     monkeypatch.setenv(variable, value)
-    with pytest.raises(ToolchainError, match=message):
-        te_select.export([ONE], tmp_path / "mask.so", static=True)
+    with raises(ToolchainError, match=message):
+        export([ONE], tmp_path / "mask.so", static=True)
     assert not list(tmp_path.iterdir())
 
 
 def test_tools_of_another_machine_are_those_of_its_triple(monkeypatch):
     monkeypatch.setattr(static_code.shutil, "which", lambda name: name if "llvm" in name else None)
     assert static_code._tool("ar", "AR", "riscv64-linux-gnu") == ("llvm-ar",)
-    monkeypatch.setattr(static_code.shutil, "which", lambda _name: None)
-    with pytest.raises(ToolchainError, match="riscv64-linux-gnu-ar or llvm-ar, which is not found"):
+    monkeypatch.setattr("te_select.backends.static_code.shutil.which", lambda _name: None)
+    with raises(ToolchainError, match="riscv64-linux-gnu-ar or llvm-ar, which is not found"):
         static_code._tool("ar", "AR", "riscv64-linux-gnu")
 
 
@@ -217,21 +212,23 @@ int main(void) {{
 """
 
 
-@pytest.mark.parametrize("with_compiled", [True, False])
+@mark.parametrize("with_compiled", [True, False])
 def test_header_declares_what_serves_dispatched_nodes(tmp_path, monkeypatch, with_compiled):
-    monkeypatch.setattr(family, "parts_of_width", lambda width: [f"w{width}"])  # rows take 10 s
+    monkeypatch.setattr(
+        "te_select.operator.family.parts_of_width", lambda width: [f"w{width}"]
+    )  # rows take 10 s
     ops = [select([4], [4], []), select([4], [OPEN], [])]
     for i, each in enumerate((*ops[1]["inputs"], *ops[1]["outputs"])):
         each["id"] = 10 + i
     (tmp_path / "graph.json").write_text(json.dumps({"graph": ops}))
-    nodes = te_select.read_model(tmp_path / "graph.json")[0 if with_compiled else 1 :]
-    te_select.export(nodes, tmp_path / "model.so", static=True)
+    nodes = read_model(tmp_path / "graph.json")[0 if with_compiled else 1 :]
+    export(nodes, tmp_path / "model.so", static=True)
     text = (tmp_path / "model.h").read_text()
     assert "serves operands of any shapes.\n * Nodes of the model:\n *   mask (graph#1) */" in text
     call = f"{c_name(nodes[0].workload)}(cond, x, &y, out)" if with_compiled else "0"
     (tmp_path / "main.c").write_text(OF_MODEL.format(call=call))
     for file in ("./model.so", "model.a"):
         linked(tmp_path, f"by-{file.strip('./')}", file)
-    te_select.export(nodes, tmp_path / "other.so", static="object")
+    export(nodes, tmp_path / "other.so", static="object")
     listed = output("nm", "-g", "--defined-only", tmp_path / "other.o")
     assert set(static_code.ANY_SHAPES) < set(listed.split())

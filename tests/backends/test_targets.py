@@ -1,18 +1,17 @@
 import json
 import re
 
-import pytest
 import tvm_ffi
+from pytest import mark, raises
 
-from te_select.backends import targets
+from te_select import TargetError
 from te_select.backends.cpu import target as cpu_target
-from te_select.backends.targets import resolve
+from te_select.backends.targets import resolve, resolve_each
 from te_select.compiler import sources
-from te_select.errors import TargetError
-from te_select.schedules.cpu import isa
+from te_select.schedules.cpu.isa import X86_64, features_of
+from tests.support import flat
 from tests.support.cuda_standin import fake_driver
 from tests.support.machines import on_x86_64
-from tests.support.workloads import flat
 
 
 def test_native_is_this_cpu_with_features_that_it_has():
@@ -25,13 +24,13 @@ def test_native_is_this_cpu_with_features_that_it_has():
     assert set(native.cpu_features) <= set(flags)
 
 
-@pytest.mark.parametrize("name", ["x86-64-v3", "aarch64", "riscv64:rva23", "x86-64-v2,x86-64-v3"])
+@mark.parametrize("name", ["x86-64-v3", "aarch64", "riscv64:rva23", "x86-64-v2,x86-64-v3"])
 def test_spaces_around_a_name_change_nothing(name):
     spaced, plain = resolve(f" {name}\n"), resolve(name)
     assert (spaced.name, str(spaced.tvm)) == (plain.name, str(plain.tvm))
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "form", ['{"kind": "llvm", "mcpu": "znver5"}', {"kind": "llvm", "mcpu": "znver5"}]
 )
 def test_json_target_equals_the_cpu_name(form):
@@ -45,39 +44,54 @@ def test_json_target_with_attributes_keeps_them_in_its_name():
     assert resolve(target.name).cpu_features == target.cpu_features
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "wrong",
     [
-        *(
-            "",
-            "znver55",
-            "znver55 ",
-            " x86-64-v5",
-            "i386",
-            "nonsense",
-            "{",
-            None,
-            3,
-            [],
-            ["native"],
-        ),
-        *('{"kind": "nope"}', '{"kind": "c"}', '{"kind": "cuda"}', '{"tag": "arm/rasp3b"}'),
-        *("cudax", "cuda:", "cuda:sm_1", "cuda:sm_80;sm_90", "cuda:90"),
-        *('{"kind": "cuda", "arch": "nope"}', '{"kind": "llvm", "mattr": [["+avx2"]]}'),
-        *({"kind": ["llvm"]}, {"mcpu": "x86-64"}, {"kind": "cuda", "arch": 3}, {3: 4}),
+        "",
+        "znver55",
+        "znver55 ",
+        " x86-64-v5",
+        "i386",
+        "nonsense",
+        "{",
+        None,
+        3,
+        [],
+        ["native"],
+        '{"kind": "nope"}',
+        '{"kind": "c"}',
+        '{"kind": "cuda"}',
+        '{"tag": "arm/rasp3b"}',
+        "cudax",
+        "cuda:",
+        "cuda:sm_1",
+        "cuda:sm_80;sm_90",
+        "cuda:90",
+        '{"kind": "cuda", "arch": "nope"}',
+        '{"kind": "llvm", "mattr": [["+avx2"]]}',
+        {"kind": ["llvm"]},
+        {"mcpu": "x86-64"},
+        {"kind": "cuda", "arch": 3},
+        {3: 4},
         *(
             {"kind": "llvm", name: value}
             for name, value in (
-                *(("mattr", 3), ("mattr", "+avx2"), ("mcpu", ["x"]), ("num-cores", "many")),
+                ("mattr", 3),
+                ("mattr", "+avx2"),
+                ("mcpu", ["x"]),
+                ("num-cores", "many"),
                 # LLVM would end the process at these.
-                *(("mtriple", "garbage"), ("mtriple", "x86_64-pc-windows-msvc")),
-                *(("mattr", ["-64bit"]), ("mattr", ["+nope"]), ("mattr", ["avx2"])),
+                ("mtriple", "garbage"),
+                ("mtriple", "x86_64-pc-windows-msvc"),
+                ("mattr", ["-64bit"]),
+                ("mattr", ["+nope"]),
+                ("mattr", ["avx2"]),
             )
         ),
     ],
 )
 def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):
-    with pytest.raises(TargetError) as error:
+    with raises(TargetError) as error:
         resolve(wrong)
     said = str(error.value)
     assert "\n" not in said
@@ -88,8 +102,8 @@ def test_unknown_target_is_an_error_that_lists_what_is_known(wrong):
         assert said.startswith(f"target {wrong.strip()!r} is not known")
 
 
-@pytest.mark.parametrize(
-    ("target", "model"),
+@mark.parametrize(
+    "target, model",
     [
         ("aarch64", ""),
         ("riscv64", ""),
@@ -107,8 +121,8 @@ def test_target_of_many_machines_is_no_model(target, model):
     assert resolve(target).model == model
 
 
-@pytest.mark.parametrize(
-    ("text", "meant"),
+@mark.parametrize(
+    "text, meant",
     [
         ("amd64", "x86-64( or .*)?"),
         ("x86-64-v1", "x86-64( or .*)?"),
@@ -126,13 +140,13 @@ def test_target_of_many_machines_is_no_model(target, model):
     ],
 )
 def test_other_names_of_what_is_known_are_suggested(text, meant):
-    with pytest.raises(TargetError, match=rf"; did you mean {meant}\?$"):
+    with raises(TargetError, match=rf"; did you mean {meant}\?$"):
         resolve(text)
 
 
 @on_x86_64
-@pytest.mark.parametrize(
-    ("text", "name"),
+@mark.parametrize(
+    "text, name",
     [
         ("llvm", "x86-64"),
         ("llvm -mcpu=skylake", "skylake"),
@@ -144,17 +158,17 @@ def test_other_names_of_what_is_known_are_suggested(text, meant):
 )
 def test_llvm_as_tvm_writes_it_is_the_baseline_or_a_cpu(text, name):
     assert resolve(text).name == resolve(name).name
-    assert list(targets.resolve_each(f"{text},aarch64")) == ["x86_64", "aarch64"]
+    assert list(resolve_each(f"{text},aarch64")) == ["x86_64", "aarch64"]
 
 
 def test_llvm_is_of_the_instruction_set_of_this_machine(monkeypatch):
-    monkeypatch.setattr(cpu_target.platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr("te_select.backends.cpu.target.platform.machine", lambda: "aarch64")
     assert resolve("llvm").name == "aarch64"
     assert resolve("llvm -mcpu=neoverse-n1").name == "aarch64:neoverse-n1"
 
 
-@pytest.mark.parametrize(
-    ("name", "archs"),
+@mark.parametrize(
+    "name, archs",
     [
         ("cuda:sm_80", ("sm_80",)),
         ("cuda:sm_90,sm_80, sm_100", ("sm_80", "sm_90", "sm_100")),
@@ -177,18 +191,18 @@ def test_cuda_is_the_local_gpus():
 
 
 def test_cuda_without_a_gpu_says_what_to_do():
-    with fake_driver(), pytest.raises(TargetError, match=r"has none: .*such as cuda:sm_90"):
+    with fake_driver(), raises(TargetError, match=r"has none: .*such as cuda:sm_90"):
         resolve("cuda")
 
 
 def test_cuda_with_a_gpu_that_is_not_supported_names_it():
-    with fake_driver(3), pytest.raises(TargetError, match=r"Fake GPU here, of .* sm_03; expected"):
+    with fake_driver(3), raises(TargetError, match=r"Fake GPU here, of .* sm_03; expected"):
         resolve("cuda")
 
 
 def test_fields_are_checked_before_tvm_sees_them(monkeypatch):
-    monkeypatch.setattr(targets, "Target", None)
-    with pytest.raises(TargetError, match="has the fields"):
+    monkeypatch.setattr("te_select.backends.targets.Target", None)
+    with raises(TargetError, match="has the fields"):
         resolve({"kind": "llvm", "mfloat-abi": "hard"})
 
 
@@ -201,7 +215,7 @@ def test_native_without_hidden_features_is_made_from_its_name(monkeypatch):
 
     monkeypatch.setattr(cpu_target.codegen, "llvm_get_system_cpu", lambda: "x86-64-v4")
     with monkeypatch.context() as hidden:
-        hidden.setattr(cpu_target.tvm_ffi, "get_global_func", hypervisor)
+        hidden.setattr("te_select.backends.cpu.target.tvm_ffi.get_global_func", hypervisor)
         native = resolve("native")
         assert "avx2" not in native.cpu_features
     again = resolve(native.name)
@@ -212,27 +226,27 @@ def test_native_without_hidden_features_is_made_from_its_name(monkeypatch):
     assert "mm" in sources.source(workload, "x86-64-v4", None, "asm").replace("xmm", "")
 
 
-@pytest.mark.parametrize(("cpu", "feature"), [("a64fx", "sve"), ("apple-m4", "sme")])
+@mark.parametrize("cpu, feature", [("a64fx", "sve"), ("apple-m4", "sme")])
 def test_vectors_of_no_fixed_length_are_switched_off(cpu, feature):
-    assert feature not in isa.features_of(resolve(f"aarch64:{cpu}").tvm)
+    assert feature not in features_of(resolve(f"aarch64:{cpu}").tvm)
 
 
-@pytest.mark.parametrize("cpu", ["sapphirerapids", "graniterapids", "znver5", "diamondrapids"])
+@mark.parametrize("cpu", ["sapphirerapids", "graniterapids", "znver5", "diamondrapids"])
 def test_manifest_names_every_feature_that_code_may_use(cpu):
     """LLVM has no others that touch vectors or general registers but for what is listed here."""
     target = resolve(cpu)
-    llvm = isa.features_of(target.tvm)
-    named = {name for name, spelt in isa.X86_64.features.items() if spelt in target.cpu_features}
-    assert named == llvm & set(isa.X86_64.features)
-    assert not llvm & set(isa.X86_64.switched_off)
+    llvm = features_of(target.tvm)
+    named = {name for name, spelt in X86_64.features.items() if spelt in target.cpu_features}
+    assert named == llvm & set(X86_64.features)
+    assert not llvm & set(X86_64.switched_off)
     rest = {name for name in llvm - named if name.startswith(("avx", "sse", "bmi", "egpr", "n"))}
     arithmetic = {"avx512vnni", "avx512ifma", "avx512bf16", "avx512vp2intersect", "avxvnni"}
     arithmetic |= {"avxifma", "avxneconvert", "avxvnniint8", "avxvnniint16", "avx10.1"}
     assert rest - arithmetic - {"sse", "sse2", "nopl"} <= {n for n in rest if n.startswith("no-")}
 
 
-@pytest.mark.parametrize(
-    ("target", "said"),
+@mark.parametrize(
+    "target, said",
     [
         ("aarch64:nope", "'nope' is no CPU of aarch64 that is known; expected aarch64, or a CPU"),
         ("aarch64:", "'' is no CPU of aarch64"),
@@ -252,12 +266,12 @@ def test_manifest_names_every_feature_that_code_may_use(cpu):
     ],
 )
 def test_wrong_name_is_one_clear_line(target, said):
-    with pytest.raises(TargetError) as caught:
+    with raises(TargetError) as caught:
         resolve(target)
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "name", ["aarch64", "aarch64:neoverse-v2", "aarch64:apple-m4", "riscv64", "riscv64:rva23"]
 )
 def test_target_is_made_from_its_name_and_a_records_json(name):

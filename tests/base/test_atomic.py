@@ -4,36 +4,30 @@ import errno
 import os
 from pathlib import Path
 
-import pytest
+from pytest import mark, raises
 
-from te_select.base import atomic
-from te_select.errors import ArtifactError
-from tests.support.programs import open_files
-
-
-def names(folder):
-    return {path.name for path in folder.iterdir()}
+from te_select import ArtifactError
+from te_select.base.atomic import replace, replace_all
+from tests.support import names, open_files
 
 
 def test_link_is_replaced_and_not_followed(tmp_path):
     (tmp_path / "precious").write_bytes(b"precious")
     (tmp_path / "mask.so").symlink_to(tmp_path / "precious")
     before = open_files()
-    atomic.replace(tmp_path / "mask.so", b"new")
+    replace(tmp_path / "mask.so", b"new")
     assert open_files() == before
     assert (tmp_path / "precious").read_bytes() == b"precious"
     assert (tmp_path / "mask.so").read_bytes() == b"new"
 
 
-@pytest.mark.parametrize("other", ["x" * 256, "folder"])
+@mark.parametrize("other", ["x" * 256, "folder"])
 def test_no_file_is_replaced_if_another_cannot_be(tmp_path, other):
     (tmp_path / "folder").mkdir()
     path = tmp_path / "mask.so"
     path.write_bytes(b"old")
-    with pytest.raises(
-        ArtifactError, match=r"cannot be written: (File name too long|it is a folder)"
-    ):
-        atomic.replace_all({path: b"new", tmp_path / other: b"new"})
+    with raises(ArtifactError, match=r"cannot be written: (File name too long|it is a folder)"):
+        replace_all({path: b"new", tmp_path / other: b"new"})
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == {"mask.so", "folder"}
 
@@ -42,11 +36,11 @@ def test_file_in_the_place_of_a_folder_is_named(tmp_path):
     (tmp_path / "file").touch()
     said = "b.so cannot be written: Not a directory"
     for path in (tmp_path / "file" / "b.so", tmp_path / "file" / "c" / "b.so"):
-        with pytest.raises(ArtifactError, match=said):
-            atomic.replace(path, b"")
+        with raises(ArtifactError, match=said):
+            replace(path, b"")
 
 
-@pytest.mark.parametrize("owner, function", [(os, "fsync"), (Path, "replace")])
+@mark.parametrize("owner, function", [(os, "fsync"), (Path, "replace")])
 def test_disk_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, owner, function):
     path = tmp_path / "mask.so"
     path.write_bytes(b"old")
@@ -56,8 +50,8 @@ def test_disk_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch,
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(owner, function, failing)
-    with pytest.raises(ArtifactError, match="cannot be written: Input/output error"):
-        atomic.replace(path, b"new")
+    with raises(ArtifactError, match="cannot be written: Input/output error"):
+        replace(path, b"new")
     monkeypatch.undo()
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == {"mask.so"}
@@ -75,17 +69,17 @@ def test_folder_that_cannot_be_synced_is_no_error(tmp_path, monkeypatch):
             raise OSError(errno.EIO, "Input/output error")
         fsync(handle)
 
-    monkeypatch.setattr(os, "fsync", only_files)
-    atomic.replace(tmp_path / "mask.so", b"new")
+    monkeypatch.setattr("os.fsync", only_files)
+    replace(tmp_path / "mask.so", b"new")
     assert len(synced) == 2
     assert names(tmp_path) == {"mask.so"}
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
-@pytest.mark.parametrize("name", ["seen.json", "mask.so"])
+@mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
+@mark.parametrize("name", ["seen.json", "mask.so"])
 def test_file_that_is_replaced_keeps_its_permissions(tmp_path, name, mode):
     path = tmp_path / name
     path.write_bytes(b"old")
     path.chmod(mode)
-    atomic.replace(path, b"new")
+    replace(path, b"new")
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", mode)

@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from tests.support import ROOT
-from tests.support.programs import ended
+from tests.support import ROOT, ended
 
 BROKEN = {
     "library": 'raise OSError("libcublas.so.12: cannot open shared object file")',

@@ -1,21 +1,22 @@
 """The cache: whole entries, of the user's own, no more than may be."""
 
-import os
 import stat
 import time
+from os import mkfifo, utime
 from pathlib import Path
 
-import pytest
+from pytest import fixture, mark, raises
 
 from te_select import errors
 from te_select.base import cache
+from tests.support import names
 
 
 def named(what):
     return cache.name_of(what, "0123456789abcdef01234567")
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     path = tmp_path / "cache"
     monkeypatch.setenv("TE_SELECT_CACHE_DIR", str(path))
@@ -32,7 +33,7 @@ def test_what_was_written_is_read(folder):
     assert [path.name for path in cache.entries()] == [named("a")]
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "variable, place", [("/xdg", "/xdg"), ("  ", "/home/.cache"), ("xdg", "/home/.cache")]
 )
 def test_folder_is_the_users_own_by_default(monkeypatch, variable, place):
@@ -47,7 +48,7 @@ def test_a_folder_that_others_may_write_is_refused(folder):
     folder.chmod(0o770)
     assert cache.read(named("a")) is None
     assert "may be written by others" in cache.problem()
-    with pytest.raises(cache.CacheError, match="chmod 700"):
+    with raises(cache.CacheError, match="chmod 700"):
         cache.write(named("b"), b"code")
 
 
@@ -59,7 +60,7 @@ def test_an_entry_that_others_may_write_is_not_read():
 def test_links_and_pipes_are_not_read(folder, tmp_path):
     cache.write(named("a"), b"code")
     (folder / named("b")).symlink_to(folder / named("a"))
-    os.mkfifo(folder / named("c"))
+    mkfifo(folder / named("c"))
     assert cache.read(named("b")) is None
     assert cache.read(named("c")) is None
 
@@ -69,11 +70,11 @@ def test_the_least_recently_used_goes_first(folder, monkeypatch):
     third = b"x" * (400 << 10)
     for age, name in ((30, named("a")), (20, named("b"))):
         path = cache.write(name, third)
-        os.utime(path, (time.time() - age,) * 2)
+        utime(path, (time.time() - age,) * 2)
     assert cache.read(named("a")) == third  # used just now
     cache.write(named("c"), third)
     assert {path.name for path in cache.entries()} == {named("a"), named("c")}
-    with pytest.raises(cache.CacheError, match="more than TE_SELECT_CACHE_SIZE allows"):
+    with raises(cache.CacheError, match="more than TE_SELECT_CACHE_SIZE allows"):
         cache.write(named("d"), b"x" * (2 << 20))
 
 
@@ -88,7 +89,7 @@ def test_entries_that_fill_the_cache_to_the_last_byte_stay(monkeypatch):
 
 def test_a_folder_that_cannot_be_written(folder):
     folder.write_text("a file")
-    with pytest.raises(cache.CacheError, match=r"cannot be used|is no folder"):
+    with raises(cache.CacheError, match=r"cannot be used|is no folder"):
         cache.write(named("a"), b"code")
     assert cache.read(named("a")) is None
     assert cache.entries() == {}
@@ -121,14 +122,14 @@ def test_files_of_others_are_never_counted_nor_removed(folder, tmp_path, monkeyp
         (folder / name).write_bytes(bytes(300 << 10))
     (folder / named("link")).symlink_to(precious)
     (folder / named("folder")).mkdir()
-    os.mkfifo(folder / named("pipe"))
-    before = {path.name for path in folder.iterdir()} - {named("a")}
+    mkfifo(folder / named("pipe"))
+    before = names(folder) - {named("a")}
     for number in range(5):
         cache.write(named(f"n{number}"), bytes(400 << 10))
     assert {path.name for path in cache.entries()} == {named("n3"), named("n4")}
     assert len(cache.clear()) == 2
     assert cache.entries() == {}
-    assert {path.name for path in folder.iterdir()} == before
+    assert names(folder) == before
     assert precious.read_bytes() == b"precious"
 
 

@@ -2,9 +2,9 @@
 
 import inspect
 import sys
-import textwrap
+from textwrap import dedent
 
-import pytest
+from pytest import approx, importorskip, mark, raises
 
 import te_select
 from te_select.base import forks
@@ -12,8 +12,8 @@ from te_select.compiler import build
 from te_select.compiler.export import export
 from te_select.compiler.scheduling import schedule
 from te_select.compiler.sources import source
+from tests.support import ended, flat_and_scalar
 from tests.support.clock import Clock
-from tests.support.programs import ended
 
 HELPERS = """
     import os, signal, sys, threading, time
@@ -56,7 +56,7 @@ HELPERS = """
 
 
 def run(script, *words, ignored=False, **variables):
-    code = textwrap.dedent(HELPERS) + textwrap.dedent(script)
+    code = dedent(HELPERS) + dedent(script)
     done = ended(sys.executable, "-c", code, *words, timeout=300, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     assert ignored or "ignored" not in done.stderr, done.stderr
@@ -197,7 +197,7 @@ IMPORTS = """
 """
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "module, operands",
     [
         ("te_select.compiler.family_library", "numpy"),
@@ -205,22 +205,22 @@ IMPORTS = """
     ],
 )
 def test_fork_waits_for_imports_of_a_first_call(module, operands):
-    pytest.importorskip(operands)
+    importorskip(operands)
     run(IMPORTS, module, operands, PYTHONPATH="")  # with torch
 
 
-@pytest.mark.parametrize("case", SCRIPTS)
+@mark.parametrize("case", SCRIPTS)
 def test_script_ends_as_it_should(case):
     run(SCRIPTS[case])
 
 
 def test_fork_waits_a_minute_at_most(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(forks, "time", clock)
+    monkeypatch.setattr("te_select.base.forks.time", clock)
     gate = forks._Gate()
     gate._inside.add((0, object()))  # another thread, which compiles for ever
     gate.before_fork()
-    assert clock.now == pytest.approx(60, abs=0.01)
+    assert clock.now == approx(60, abs=0.01)
 
 
 def test_child_whose_parent_saw_nobody_compile_may_compile():
@@ -233,7 +233,7 @@ def test_child_whose_parent_saw_nobody_compile_may_compile():
 
 
 def test_child_of_a_fork_that_could_not_wait_only_loads(tmp_path):
-    path = te_select.export([te_select.Workload((4,), (4,), ())], tmp_path / "k.so")
+    path = te_select.export([flat_and_scalar(4)], tmp_path / "k.so")
     said = run(
         """
         assert te_select.load(sys.argv[1]).workload.out_shape == (4,)
@@ -255,9 +255,7 @@ def test_child_of_a_fork_that_could_not_wait_only_loads(tmp_path):
     assert said.startswith("ToolchainError this process cannot compile: it was forked while")
 
 
-@pytest.mark.parametrize(
-    "function", [build.kernel, build.build_scheduled, export, schedule, source]
-)
+@mark.parametrize("function", [build.kernel, build.build_scheduled, export, schedule, source])
 def test_whatever_compiles_holds_off_forks(function, monkeypatch):
     """Otherwise the child would inherit locked locks of TVM."""
 
@@ -267,8 +265,8 @@ def test_whatever_compiles_holds_off_forks(function, monkeypatch):
     def enter(token):
         raise EnteredError
 
-    monkeypatch.setattr(forks._gate, "enter", enter)
-    with pytest.raises(EnteredError):
+    monkeypatch.setattr("te_select.base.forks._gate.enter", enter)
+    with raises(EnteredError):
         function(*inspect.signature(function).parameters)
 
 
@@ -316,6 +314,6 @@ INTERRUPTED = """
 """
 
 
-@pytest.mark.parametrize("way", ["compiling", "a fork at once", "after a wait"])
+@mark.parametrize("way", ["compiling", "a fork at once", "after a wait"])
 def test_interrupt_leaves_nobody_waiting(way):
     assert int(run(INTERRUPTED, way, ignored=way != "compiling")) > 5

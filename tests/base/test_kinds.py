@@ -5,18 +5,17 @@ import json
 import sys
 
 import numpy as np
-import pytest
+from pytest import fixture, importorskip, mark, raises
 
 import te_select
 from te_select import Workload
 from te_select.backends.targets import resolve
-from te_select.base import kinds
+from te_select.base.kinds import KINDS, load
 from te_select.cli.env import environment
 from te_select.tuning.space import Space
 from te_select.verify.verify import verify_kernel, with_numpy
-from tests.support import ROOT
+from tests.support import ROOT, python
 from tests.support.cli import run
-from tests.support.programs import python
 from tests.support.toy_kind import TOY
 
 PATTERNS = [
@@ -28,14 +27,14 @@ PATTERNS = [
 ]
 
 
-@pytest.fixture
+@fixture
 def toy(monkeypatch):
-    monkeypatch.setitem(kinds.KINDS, TOY.name, TOY)
+    monkeypatch.setitem(KINDS, TOY.name, TOY)
     return TOY
 
 
-@pytest.mark.usefixtures("toy")
-@pytest.mark.parametrize("workload", PATTERNS, ids=str)
+@mark.usefixtures("toy")
+@mark.parametrize("workload", PATTERNS, ids=str)
 def test_made_up_kind_compiles_exports_loads_and_selects(workload, tmp_path):
     compiled = te_select.compile(workload, "toy", tuning_logs=False)
     assert (compiled.kind, compiled.target, dict(compiled.config)) == ("toy", "toy", {"unroll": 4})
@@ -55,7 +54,7 @@ def shown(*args):
     return result.stdout
 
 
-@pytest.mark.usefixtures("toy")
+@mark.usefixtures("toy")
 def test_verbs_know_a_made_up_kind(tmp_path):
     flags = ["--cond", "4,1", "--then", "4,5", "--else", ""]
     path = tmp_path / "toy_mask.so"
@@ -67,23 +66,21 @@ def test_verbs_know_a_made_up_kind(tmp_path):
     assert environment()["toys"] == {"loops": "there"}
 
 
-@pytest.mark.usefixtures("toy")
+@mark.usefixtures("toy")
 def test_made_up_kind_is_resolved_listed_and_searched():
     assert resolve({"kind": "c"}).kind == "toy"
-    with pytest.raises(
-        te_select.TargetError, match=r"expected native.*cuda.*toy.*did you mean toy"
-    ):
+    with raises(te_select.TargetError, match=r"expected native.*cuda.*toy.*did you mean toy"):
         resolve("tox")
     configs = Space(PATTERNS[0], resolve("toy")).configs
     assert sorted(config.unroll for config in configs) == [1, 4]
 
 
-@pytest.mark.usefixtures("toy")
+@mark.usefixtures("toy")
 def test_library_that_needs_what_this_machine_lacks_is_refused(tmp_path, monkeypatch):
     path = te_select.export(PATTERNS[:1], tmp_path / "other.so", "toy")
     other = {"little": "big", "big": "little"}[sys.byteorder]
-    monkeypatch.setattr(sys, "byteorder", other)
-    with pytest.raises(te_select.ArtifactError, match="this CPU lacks"):
+    monkeypatch.setattr("sys.byteorder", other)
+    with raises(te_select.ArtifactError, match="this CPU lacks"):
         te_select.load(path)
 
 
@@ -106,7 +103,7 @@ OF_ONE_KIND = {  # what there is for one kind only
 
 def dotted_paths():
     """What the records name."""
-    for kind in kinds.KINDS.values():
+    for kind in KINDS.values():
         values = vars(kind).values()
         yield from (v for v in values if isinstance(v, str) and v.startswith("te_select."))
 
@@ -120,21 +117,21 @@ def neutral_modules():
         if (
             module != "te_select.base.kinds"
             and module not in named
-            and kinds.KINDS.keys().isdisjoint(parts)
+            and KINDS.keys().isdisjoint(parts)
         ):
             yield path
 
 
 def names_of_kinds(tree):
     """Words of a module that name a kind, and imports of what belongs to one."""
-    words = {word for kind in kinds.KINDS.values() for word in (kind.name, kind.tvm_kind)}
+    words = {word for kind in KINDS.values() for word in (kind.name, kind.tvm_kind)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node.value in words:
             yield str(node.value)
         elif isinstance(node, ast.ImportFrom) and node.module:
             imported = {*node.module.split("."), *(alias.name for alias in node.names)}
             if node.module.startswith("te_select"):
-                yield from (f"import of {word}" for word in imported & set(kinds.KINDS))
+                yield from (f"import of {word}" for word in imported & set(KINDS))
 
 
 def test_no_other_module_names_a_kind():
@@ -153,13 +150,13 @@ def test_table_of_kinds_imports_nothing_of_ours_and_no_tvm():
     python(code)
 
 
-@pytest.mark.parametrize("path", sorted(dotted_paths()))
+@mark.parametrize("path", sorted(dotted_paths()))
 def test_dotted_path_of_a_record_leads_somewhere(path):
-    assert kinds.load(path) is not None
+    assert load(path) is not None
 
 
 def test_names_resolved_on_use_are_listed():
-    tomllib = pytest.importorskip("tomllib")  # of Python 3.11
+    tomllib = importorskip("tomllib")  # of Python 3.11
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["te-select"]
     named = {path.partition(":")[0] for path in dotted_paths()}
     assert set(listed["resolved-on-use"]["te_select.base.kinds"]) == named

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from te_select.base import levels
+from te_select.base.levels import ABOVE_BASELINE, NAMES
 from tests.support import ROOT
 from tests.support.edited_copy import run_with
 from tests.support.machines import on_x86_64
@@ -49,10 +49,10 @@ def said(tmp_path_factory):
 
 
 def test_texts_and_checks_name_the_level(said):
-    names = ", ".join((*levels.NAMES, "avx10"))
+    names = ", ".join((*NAMES, "avx10"))
     assert f"{names}, several of these" in said["targets"]
     assert f"a list is of {names}, each" in said["refusal"]
-    assert said["wheel"] == f"{levels.ABOVE_BASELINE},avx10"
+    assert said["wheel"] == f"{ABOVE_BASELINE},avx10"
 
 
 def test_level_has_its_features_and_vectors(said):
@@ -68,7 +68,7 @@ def test_records_of_the_level_are_those_of_many_models(said):
 
 
 def test_page_of_targets_lists_the_levels():
-    listed = ", ".join(f"`{name}`" for name in levels.NAMES)
+    listed = ", ".join(f"`{name}`" for name in NAMES)
     assert f"| {listed} |" in Path(ROOT, "docs/targets.md").read_text()
 
 
@@ -76,4 +76,4 @@ def test_page_of_targets_lists_the_levels():
 def test_wheel_brings_kernels_for_the_levels_above_the_baseline():
     words = ["make", "-C", str(ROOT), f"BIN={Path(sys.executable).parent}", "--dry-run", "wheel"]
     shown = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert f"where build --target {levels.ABOVE_BASELINE} " in shown.stdout
+    assert f"where build --target {ABOVE_BASELINE} " in shown.stdout

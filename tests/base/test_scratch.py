@@ -5,27 +5,22 @@ import fcntl
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from unittest.mock import Mock
 
-import pytest
+from pytest import mark, raises
 
 from te_select.base import scratch
+from tests.support import names, script
 from tests.support.machines import OTHER_USER, needs_users
-from tests.support.programs import ended
 
 LEFT = f".te_select-{'0' * 16}"
-
-
-def names(folder):
-    return {path.name for path in folder.iterdir()}
 
 
 # ---- no room ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "number, said",
     [
         (errno.ENOSPC, "does not take 1024 KiB .* set TMPDIR"),
@@ -33,9 +28,9 @@ def names(folder):
     ],
 )
 def test_folder_without_room_is_named(tmp_path, monkeypatch, number, said):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(os, "posix_fallocate", Mock(side_effect=OSError(number, "none")))
-    with pytest.raises(scratch.NoRoomError, match=said):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("os.posix_fallocate", Mock(side_effect=OSError(number, "none")))
+    with raises(scratch.NoRoomError, match=said):
         scratch.make()
     assert names(tmp_path) == set()
 
@@ -44,13 +39,13 @@ def test_temporary_folder_that_is_no_text_is_named(tmp_path, monkeypatch):
     """TVM takes no such path."""
     folder = tmp_path / "a\udcff"
     folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    with pytest.raises(scratch.NoRoomError, match=r"is no path of text.*set TMPDIR"):
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    with raises(scratch.NoRoomError, match=r"is no path of text.*set TMPDIR"):
         scratch.make()
     assert names(folder) == set()
 
 
-@pytest.mark.parametrize("words", [["env"], ["env", "--json"], ["--help"]])
+@mark.parametrize("words", [["env"], ["env", "--json"], ["--help"]])
 def test_full_standard_output_is_one_line(words):
     command = [sys.executable, "-m", "te_select", *words]
     with Path("/dev/full").open("w") as full:
@@ -61,7 +56,7 @@ def test_full_standard_output_is_one_line(words):
 
 
 def test_folder_that_others_remove_is_named():
-    with pytest.raises(scratch.NoRoomError, match="was removed in use"), scratch.folder() as made:
+    with raises(scratch.NoRoomError, match="was removed in use"), scratch.folder() as made:
         made.rmdir()
         made.joinpath("kernels.o").touch()
 
@@ -78,7 +73,7 @@ def test_folder_of_a_killed_process_is_removed_by_the_next(tmp_path):
     print(made, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
     """
-    killed = [ended(sys.executable, "-c", code, TMPDIR=str(tmp_path)) for _ in range(2)]
+    killed = [script(code, TMPDIR=tmp_path) for _ in range(2)]
     left = Path(killed[1].stdout.strip())
     assert names(tmp_path) == {left.name}  # the second has removed the first
     assert (left / "kernels.o").exists()
@@ -116,11 +111,11 @@ def refuse(*_):
     raise OSError(errno.ENOLCK, "No locks available")
 
 
-@pytest.mark.parametrize("flock", [lambda *_: None, refuse], ids=["idle", "none"])
+@mark.parametrize("flock", [lambda *_: None, refuse])
 def test_nothing_is_removed_without_locks(tmp_path, monkeypatch, flock):
     """Another machine may be writing what lies there."""
     (tmp_path / LEFT).mkdir()
-    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr("fcntl.flock", flock)
     clear(tmp_path)
     assert names(tmp_path) == {LEFT}
 
@@ -128,13 +123,13 @@ def test_nothing_is_removed_without_locks(tmp_path, monkeypatch, flock):
 def test_what_has_no_lock_is_left(tmp_path, monkeypatch):
     """The system had no lock left for its maker, and has one for the next process."""
     with monkeypatch.context() as short:
-        short.setattr(fcntl, "flock", refuse)
+        short.setattr("fcntl.flock", refuse)
         made = scratch.make_within(tmp_path)
     clear(tmp_path)
     assert made.is_dir()
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "name",
     [
         LEFT[1:],  # such as a checkout that is named by its commit
@@ -150,7 +145,7 @@ def test_folders_of_other_names_stay(tmp_path, name):
     assert names(tmp_path) == {name}
 
 
-@pytest.mark.parametrize("kind", ["file", "pipe", "link to a folder"])
+@mark.parametrize("kind", ["file", "pipe", "link to a folder"])
 def test_what_is_no_folder_stays_and_is_not_waited_for(tmp_path, kind):
     folder, precious = tmp_path / "folder", tmp_path / "precious"
     folder.mkdir()
@@ -168,7 +163,7 @@ def test_what_is_no_folder_stays_and_is_not_waited_for(tmp_path, kind):
     assert names(precious) == {"file"}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
+@mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
 @needs_users
 def test_what_another_user_has_left_stays(tmp_path):
     (tmp_path / LEFT).mkdir()
@@ -177,7 +172,7 @@ def test_what_another_user_has_left_stays(tmp_path):
     assert names(tmp_path) == {LEFT}
 
 
-@pytest.mark.parametrize("before", ["open", "flock"])
+@mark.parametrize("before", ["open", "flock"])
 def test_what_is_removed_as_it_is_made_is_made_again(tmp_path, monkeypatch, before):
     """Another process may look between making and locking."""
     taken = []

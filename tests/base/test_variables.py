@@ -2,18 +2,16 @@
 
 import os
 import re
-import sys
 import tempfile
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
-from te_select.base import variables
+from te_select.base.variables import KNOWN, OF_TESTS, have_a_cache, unknown
 from te_select.cli import env
-from tests.support import ROOT
+from tests.support import ROOT, script
 from tests.support.cli import run, run_json
-from tests.support.programs import ended
 
 NAMES = re.compile(r"\bTE_SELECT_[A-Z_]*[A-Z]\b")
 NO_CODE = re.compile(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
@@ -32,12 +30,12 @@ def test_every_variable_that_the_sources_name_is_known():
     macros = {name for text in in_c for name in NAMES.findall(NO_CODE.sub("", text))}
     macros |= {f"{name}_" for name in macros}  # guards of headers
     named = {name for text in (*in_c, *texts(".py")) for name in NAMES.findall(text)} - macros
-    assert named == {*variables.KNOWN, *variables.OF_TESTS}
+    assert named == {*KNOWN, *OF_TESTS}
 
 
 def test_one_table_of_the_documents_has_all_variables():
     page = (ROOT / "docs/commands.md").read_text()
-    assert re.findall(r"^\| `(TE_SELECT_\w+)` \|", page, re.MULTILINE) == [*variables.KNOWN]
+    assert re.findall(r"^\| `(TE_SELECT_\w+)` \|", page, re.MULTILINE) == [*KNOWN]
 
 
 def test_variables_of_others_stand_below_that_table():
@@ -46,7 +44,7 @@ def test_variables_of_others_stand_below_that_table():
     for path in (ROOT / "te_select").rglob("*.*"):
         if path.suffix in {".c", ".py"}:
             named.update(READ.findall(path.read_text()))
-    assert not [name for name in named.difference(variables.KNOWN) if f"`{name}`" not in page]
+    assert not [name for name in named.difference(KNOWN) if f"`{name}`" not in page]
 
 
 @pytest.mark.parametrize(
@@ -54,36 +52,36 @@ def test_variables_of_others_stand_below_that_table():
     [
         ("TE_SELECT_NUM_THREAD", "did you mean TE_SELECT_NUM_THREADS?"),
         ("TE_SELECT_CACHEDIR", "did you mean TE_SELECT_CACHE_DIR?"),
-        ("TE_SELECT_FAST", f"expected one of {', '.join(variables.KNOWN)}"),
+        ("TE_SELECT_FAST", f"expected one of {', '.join(KNOWN)}"),
         ("TE_SELECT_", "expected one of"),
     ],
 )
 def test_unknown_variable_is_named_with_the_one_that_is_meant(name, said, monkeypatch):
     monkeypatch.setenv(name, "2")
-    (line,) = variables.unknown()
+    (line,) = unknown()
     assert line.startswith(f"the variable {name!r} is not known; {said}")
 
 
 def test_known_variables_are_not_complained_of(monkeypatch):
-    for name in (*variables.KNOWN, *variables.OF_TESTS, "TE_SELECTED", "OMP_NUM_THREADS"):
+    for name in (*KNOWN, *OF_TESTS, "TE_SELECTED", "OMP_NUM_THREADS"):
         monkeypatch.setenv(name, "1")
-    assert variables.unknown() == []
+    assert unknown() == []
 
 
 def test_cache_of_a_user_without_a_home_is_temporary(monkeypatch):
     """Unless the user has named one."""
     monkeypatch.setattr(Path, "home", Mock(side_effect=RuntimeError))
     monkeypatch.setenv("XDG_CACHE_HOME", "/own")
-    variables.have_a_cache()
+    have_a_cache()
     assert os.environ.pop("XDG_CACHE_HOME") == "/own"
-    variables.have_a_cache()
+    have_a_cache()
     temporary = f"{tempfile.gettempdir()}/te-select-{os.getuid()}"
     assert os.environ["XDG_CACHE_HOME"] == temporary
 
 
 def python(code):
     """Run Python with a misspelt variable."""
-    done = ended(sys.executable, "-c", code, TE_SELECT_NUM_THREAD="2")
+    done = script(code, TE_SELECT_NUM_THREAD="2")
     assert done.returncode == 0, done.stderr
     return done
 
@@ -106,5 +104,5 @@ def test_command_line_warns_in_one_line_and_env_shows_it(monkeypatch):
     monkeypatch.setenv("TE_SELECT_NUM_THREAD", "2")
     found = run_json("env")
     assert found["unknown_variables"] == [said]
-    assert set(variables.KNOWN) < set(found["variables"])
+    assert set(KNOWN) < set(found["variables"])
     assert said in run("env").stdout

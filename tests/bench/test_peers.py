@@ -2,25 +2,25 @@
 
 import logging
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
+from sys import modules
 
 import numpy as np
-import pytest
+from pytest import fixture, mark, param, raises, skip
 
+from te_select import Workload
 from te_select.bench.peers import PEERS, MetaSchedule, choose_peers, kernels, metaschedule
 from te_select.bench.peers.base import UnsupportedError
 from te_select.operator.access import access_pattern
-from te_select.operator.workload import Workload
 from te_select.timing.inputs import Mask, make_operands
 from te_select.verify.reference import first_difference, placed
+from tests.support import alike, flat, flat_and_scalar
 from tests.support import strategies as s
-from tests.support.workloads import flat, flat_and_scalar
 
 WORKLOADS = {
     "broadcast": Workload((33, 1, 40), (33, 6, 1), (6, 40)),
     "run": flat(70_001),
-    "one element": Workload((), (), ()),
+    "one element": alike(),
     "bfloat16": Workload((64, 1), (64, 3), (64, 3), "bfloat16"),
     "uint8": Workload((64, 1), (64, 3), (), "uint8"),
     "complex128": Workload((9, 7), (9, 7), (7,), "complex128"),
@@ -50,7 +50,7 @@ def differences(peer, workload, count=1):
     return found
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def intrinsics():
     """Import what MetaSchedule needs in a thread of its own.
 
@@ -60,34 +60,34 @@ def intrinsics():
         alone.submit(metaschedule._import_intrinsics).result()
 
 
-@pytest.fixture
+@fixture
 def tuned(intrinsics):
     peer = MetaSchedule(trials=2)
     if (reason := peer.available()) is not None:
-        pytest.skip(reason)
+        skip(reason)
     return peer
 
 
 # Compiling with Inductor starts worker processes, for 20 s. MetaSchedule takes as long.
-@pytest.mark.parametrize(
+@mark.parametrize(
     "peer",
     [
-        pytest.param(peer, marks=[pytest.mark.slow] if peer.name == "tvm-metaschedule" else [])
+        param(peer, marks=[mark.slow] if peer.name == "tvm-metaschedule" else [])
         for peer in PEERS
         if peer.name != "torch.compile"
     ],
     ids=lambda peer: peer.name,
 )
-@pytest.mark.filterwarnings("ignore")
+@mark.filterwarnings("ignore")
 def test_a_peer_selects_into_each_set_or_says_why_not(peer, request):
     made = request.getfixturevalue("tuned") if peer is MetaSchedule else peer()
     if (reason := made.available()) is not None:
-        pytest.skip(reason)
+        skip(reason)
     for name, workload in WORKLOADS.items():
         if (why := UNSUPPORTED.get(peer.name, {}).get(name)) is None:
             assert differences(made, workload, 2) == ["", ""], name
         else:
-            with pytest.raises(Exception, match=why):
+            with raises(Exception, match=why):
                 differences(made, workload, 2)
 
 
@@ -95,7 +95,7 @@ def test_peers_are_chosen_by_name():
     assert [peer.name for peer in choose_peers("torch, numpy")] == ["numpy", "torch"]
     assert choose_peers("none") == []
     assert len(choose_peers("all")) == len(PEERS)
-    with pytest.raises(ValueError, match=r"'x'.; expected all, none or numpy"):
+    with raises(ValueError, match=r"'x'.; expected all, none or numpy"):
         choose_peers("numpy,x")
 
 
@@ -107,7 +107,7 @@ def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog):
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
     intrinsics = "tvm.s_tir.tensor_intrin"
-    assert not hasattr(sys.modules[intrinsics], "cuda") or f"{intrinsics}.cuda" in sys.modules
+    assert not hasattr(modules[intrinsics], "cuda") or f"{intrinsics}.cuda" in modules
 
 
 def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch):
@@ -118,7 +118,7 @@ def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch):
 
     monkeypatch.setattr(tvm, "compile", refuse)
     workload = flat(64)
-    with pytest.raises(UnsupportedError, match="none of the schedules"):
+    with raises(UnsupportedError, match="none of the schedules"):
         tuned.prepare(workload, [make_operands(workload, Mask())])
 
 

@@ -1,12 +1,12 @@
 """What the plot of the bench shows: each share where its axis says, outliers by name."""
 
-import pytest
+from pytest import approx, fixture, importorskip
 
 from te_select.bench.row import COPY, OURS
 from te_select.bench.suite import Entry
 from tests.support.bench_rows import ENTRY, row
 
-pytest.importorskip("matplotlib")
+importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from te_select.bench import plot as module
@@ -27,7 +27,7 @@ ROWS = [
 ]
 
 
-@pytest.fixture
+@fixture
 def axes():
     return Figure().subplots()
 
@@ -41,8 +41,8 @@ def drawn(axes, rows):
 
 def test_dots_are_shares_of_the_roof_from_the_lowest_on(axes):
     ours, peers = drawn(axes, ROWS)
-    assert ours == [[at, pytest.approx(y)] for at, y in enumerate((0.4, 0.5, 0.8, 1, 2))]
-    assert peers == [[at, pytest.approx(y)] for at, y in enumerate((0.25, 1, 0.2, 0.5, 1))]
+    assert ours == [[at, approx(y)] for at, y in enumerate((0.4, 0.5, 0.8, 1, 2))]
+    assert peers == [[at, approx(y)] for at, y in enumerate((0.25, 1, 0.2, 0.5, 1))]
     texts = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert "te-select: median 80%" in texts
     assert "the best other system: median 50%" in texts
@@ -55,10 +55,10 @@ def test_outliers_are_named_and_slower_ones_are_red(axes):
     drawn(axes, ROWS)
     named = {text.get_text(): text.xy for text in axes.texts}
     assert named == {
-        "low": (0, pytest.approx(0.4)),
-        "slower: 0.5x numpy": (1, pytest.approx(1)),
-        "far: 4x numpy": (2, pytest.approx(0.8)),
-        "high": (4, pytest.approx(2)),
+        "low": (0, approx(0.4)),
+        "slower: 0.5x numpy": (1, approx(1)),
+        "far: 4x numpy": (2, approx(0.8)),
+        "high": (4, approx(2)),
     }
     lines = [
         tuple(each.get_color()[0]) for each in axes.collections if not hasattr(each, "get_sizes")
@@ -74,7 +74,7 @@ def test_only_large_rows_with_a_time_and_a_roof_are_drawn(axes):
         share("wrong", {"numpy": 1e-3}),
     ]
     (ours,) = drawn(axes, [*left_out, share("alone", {OURS: 1e-3})])
-    assert ours == [[0, pytest.approx(1)]]
+    assert ours == [[0, approx(1)]]
 
 
 def test_title_has_the_machine_and_the_caches(tmp_path):

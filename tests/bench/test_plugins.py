@@ -1,9 +1,9 @@
 """Peers that other packages register."""
 
-import json
-import textwrap
+from json import dumps
+from textwrap import dedent
 
-import pytest
+from pytest import fixture, mark
 
 from te_select.bench.cuda.peers import PEERS as CUDA_PEERS
 from te_select.bench.peers import PEERS, choose_peers, with_plugins
@@ -43,14 +43,14 @@ ENTRIES = """
 """
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def plugin(tmp_path, monkeypatch):
     """A package with peers, as pip would have installed it."""
-    (tmp_path / "my_peers.py").write_text(textwrap.dedent(PEER))
+    (tmp_path / "my_peers.py").write_text(dedent(PEER))
     about = tmp_path / "my_peers-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-peers\nVersion: 1\n")
-    (about / "entry_points.txt").write_text(textwrap.dedent(ENTRIES))
+    (about / "entry_points.txt").write_text(dedent(ENTRIES))
     monkeypatch.syspath_prepend(tmp_path)
 
 
@@ -61,8 +61,8 @@ def test_plugin_is_a_peer_of_its_kind_of_machine():
     assert "mine-on-device" in [peer.name for peer in with_plugins(CUDA_PEERS)]
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
+@mark.parametrize(
+    "name, why",
     [
         ("taken", "takes the name numpy"),
         ("number", "is no subclass of Peer"),
@@ -77,7 +77,7 @@ def test_plugin_that_cannot_be_used_is_absent_and_says_why(name, why):
 def test_bench_measures_a_plugin(tmp_path):
     file = tmp_path / "workloads.json"
     shapes = {"cond_shape": [64], "then_shape": [64], "else_shape": []}
-    file.write_text(json.dumps([{"name": "my mask", **shapes}, shapes]))
+    file.write_text(dumps([{"name": "my mask", **shapes}, shapes]))
     flags = ("bench", "--workloads", file, "--peers", "mine,taken", "--rounds", "1")
     document = run_json(*flags)
     first, second = document["rows"]
@@ -97,7 +97,7 @@ def test_rows_are_lines_where_there_is_no_terminal():
     assert " times mine" in lines[2]
 
 
-@pytest.mark.parametrize("name", [3, "", " ", "two\nlines"])
+@mark.parametrize("name", [3, "", " ", "two\nlines"])
 def test_name_of_a_workload_is_a_text_of_one_line(name):
     fields = {"name": name, "cond_shape": [4], "then_shape": [4], "else_shape": []}
-    assert "expected a text of one line" in refused("bench", "--workload", json.dumps(fields))
+    assert "expected a text of one line" in refused("bench", "--workload", dumps(fields))

@@ -7,7 +7,7 @@ import re
 import shlex
 from unittest import mock
 
-import pytest
+from pytest import approx, mark
 
 from te_select.bench.peers import choose_peers
 from te_select.bench.report import Results, command, document, geometric_means
@@ -78,8 +78,8 @@ def test_each_cell_has_its_figure_in_its_unit():
     }
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"), [(123e-3, "123"), (4e-3, "4.00"), (56.7e-6, "0.0567"), (1.5, "1.50e+03")]
+@mark.parametrize(
+    "seconds, shown", [(123e-3, "123"), (4e-3, "4.00"), (56.7e-6, "0.0567"), (1.5, "1.50e+03")]
 )
 def test_times_are_milliseconds_of_three_digits(seconds, shown):
     assert cells(results(measured(times={OURS: seconds, "numpy": 2 * seconds})))["ms"] == shown
@@ -90,7 +90,7 @@ def test_quantiles_are_those_of_eleven_rounds():
     found = results(measured(times={OURS: rounds, "numpy": 1e-3}))
     expected = {"median": 6e-3, "p20": 3e-3, "p80": 9e-3}
     (row_,) = document(found)["rows"]
-    assert {name: row_["seconds"][OURS][name] for name in expected} == pytest.approx(expected)
+    assert {name: row_["seconds"][OURS][name] for name in expected} == approx(expected)
 
 
 def test_page_has_the_fields_of_the_document():
@@ -104,16 +104,16 @@ def test_document_has_the_figures_of_each_row():
     found = document(results(measured(duels={"numpy": 1.25})))
     (shown,) = found["rows"]
     assert shown["seconds"][OURS] == {"median": 4e-3, "p20": 1e-3, "p80": 9e-3}
-    assert shown["bytes_per_second"] == pytest.approx(
+    assert shown["bytes_per_second"] == approx(
         {OURS: 250e9, "numpy": 1e9 / 7e-3, COPY: 400e9, SELECT: 300e9}
     )
     assert shown["roof"]["bytes_per_second"] == 400e9
-    assert shown["share_of_roof"] == pytest.approx(0.625)
+    assert shown["share_of_roof"] == approx(0.625)
     assert (shown["best_peer"], shown["head_to_head"]) == ("numpy", {"numpy": 1.25})
-    assert shown["times"] == pytest.approx({"numpy": 1.25, COPY: 0.5, SELECT: 0.75})
+    assert shown["times"] == approx({"numpy": 1.25, COPY: 0.5, SELECT: 0.75})
     assert found["geometric_means"] == {
-        "numpy": {"times": pytest.approx(1.25), "rows": 1},
-        "best peer": {"times": pytest.approx(1.25), "rows": 1},
+        "numpy": {"times": approx(1.25), "rows": 1},
+        "best peer": {"times": approx(1.25), "rows": 1},
     }
 
 
@@ -128,9 +128,9 @@ def test_geometric_means_use_the_head_to_head():
     peers = {"a": 1.0, "b": 4.0}
     rows = [row({OURS: 0.5, **peers}), row({OURS: 1.0, **peers}, duels={"a": 2.0})]
     assert geometric_means([*rows, row(peers)]) == {
-        "a": (pytest.approx(2), 2),
-        "b": (pytest.approx(32**0.5), 2),
-        "best peer": (pytest.approx(2), 2),
+        "a": (approx(2), 2),
+        "b": (approx(32**0.5), 2),
+        "best peer": (approx(2), 2),
     }
 
 

@@ -3,14 +3,12 @@
 import json
 
 import numpy as np
-import pytest
+from pytest import approx, mark
 
-from te_select.bench import peers as peers_module
-from te_select.bench import run as run_module
 from te_select.bench import stage
-from te_select.bench.peers import Peer, choose_peers
+from te_select.bench.peers import NumPy, Peer, choose_peers
 from te_select.bench.row import COPY, OURS, SELECT, Options
-from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, decided, run
+from te_select.bench.run import CLOSE, DUEL_ROUNDS, Contest, _measure, decided, run
 from te_select.bench.stage import Stage, difference
 from te_select.timing.inputs import Mask, make_operands
 from te_select.timing.roof import Probe
@@ -58,7 +56,7 @@ def test_a_wrong_result_is_shown_and_not_ranked():
     assert row.roof
 
 
-@pytest.mark.parametrize("cold", [False, True])
+@mark.parametrize("cold", [False, True])
 def test_cold_caches_are_measured_too(cold):
     peers = choose_peers("numpy")
     (row,) = run([ENTRY], [Mask(10, 2)], Options("native", peers, 2, cold))
@@ -73,14 +71,14 @@ def test_probe_is_timed_by_the_run_with_its_own_bytes(monkeypatch):
         return Probe(lambda: None, repeats, size, "plain stores", 1.0)
 
     made = {"copy": probe(100, 4), "select": probe(130, 1)}
-    monkeypatch.setattr(stage.roof, "probes", lambda _moved, _sets: made)
+    monkeypatch.setattr("te_select.bench.stage.roof.probes", lambda _moved, _sets: made)
     pauses = []
 
     def turns(calls, rounds, pause):
         pauses.append(pause)
         return dict.fromkeys(calls, Timing((2.0,) * rounds))
 
-    monkeypatch.setattr(stage, "take_turns", turns)
+    monkeypatch.setattr("te_select.bench.stage.take_turns", turns)
     (row,) = run([ENTRY], [Mask()], Options(rounds=3))
     assert row.timings[COPY].seconds == (0.5,) * 3
     assert row.roofs == {COPY: 200, SELECT: 65}
@@ -89,24 +87,22 @@ def test_probe_is_timed_by_the_run_with_its_own_bytes(monkeypatch):
     assert set(pauses) == {PAUSE}
 
 
-@pytest.mark.parametrize(
-    ("cache", "moved"), [(1 << 20, 1 << 18), (1 << 25, 1 << 20), (1 << 20, 1 << 22)]
-)
+@mark.parametrize("cache, moved", [(1 << 20, 1 << 18), (1 << 25, 1 << 20), (1 << 20, 1 << 22)])
 def test_cold_operands_are_more_than_twice_the_largest_cache(cache, moved, monkeypatch):
-    monkeypatch.setattr(stage, "last_level_cache", lambda: cache)
+    monkeypatch.setattr("te_select.bench.stage.last_level_cache", lambda: cache)
     sets, said = stage.Stage("native").count(moved, True)
     assert said == "cold"
     assert (sets - 1) * moved > 2 * cache - moved  # what lies between two calls on one set
     assert sets * moved > 2 * cache
     assert stage.Stage("native").count(moved, False) == (1, "hot")
-    monkeypatch.setattr(stage, "last_level_cache", lambda: 1 << 30)
+    monkeypatch.setattr("te_select.bench.stage.last_level_cache", lambda: 1 << 30)
     sets, said = stage.Stage("native").count(1 << 10, True)
     assert sets == stage._MOST_SETS
     assert said.startswith(f"of {sets} sets of operands in turns, less than twice")
 
 
 def test_bench_reports_to_people_and_machines(tmp_path, monkeypatch):
-    monkeypatch.setattr(peers_module, "PEERS", (peers_module.NumPy, Missing, Liar))
+    monkeypatch.setattr("te_select.bench.peers.PEERS", (NumPy, Missing, Liar))
     plot = tmp_path / "x.png"
     result = bench(*SMALL, "--density", "0,100", "--plot", plot)
     assert result.exit_code == 0, result.output
@@ -119,14 +115,14 @@ def test_bench_reports_to_people_and_machines(tmp_path, monkeypatch):
 
 
 def test_an_interrupt_reports_what_was_measured(monkeypatch):
-    measure = run_module._measure
+    measure = _measure
 
     def interrupt(place, entry, mask, options):
         if mask.density > 0:
             raise KeyboardInterrupt
         return measure(place, entry, mask, options)
 
-    monkeypatch.setattr(run_module, "_measure", interrupt)
+    monkeypatch.setattr("te_select.bench.run._measure", interrupt)
     result = bench(*SMALL, "--peers", "none", "--density", "0,50", "--json")
     assert result.exit_code == 130
     document = json.loads(result.stdout)
@@ -134,15 +130,15 @@ def test_an_interrupt_reports_what_was_measured(monkeypatch):
     assert len(document["rows"]) == 1
 
 
-@pytest.mark.parametrize(("wrong", "code"), [(OURS, 1), ("numpy", 0)])
+@mark.parametrize("wrong, code", [(OURS, 1), ("numpy", 0)])
 def test_bench_fails_if_a_kernel_of_ours_is_wrong(wrong, code, monkeypatch):
     found = row({OURS: 1e-3}, wrong={wrong: "out[0] is 0x1"})
-    monkeypatch.setattr(run_module, "_measure", lambda *_: found)
+    monkeypatch.setattr("te_select.bench.run._measure", lambda *_: found)
     assert bench(*SMALL, "--peers", "none").exit_code == code
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
+@mark.parametrize(
+    "args, message",
     [
         (["--suite", "x"], "--suite 'x' is not known; expected one of default, baselines"),
         (["--only", "x"], "--only 'x' matches no workload; expected a glob over"),
@@ -213,12 +209,12 @@ def test_close_calls_are_decided_until_the_best_was_met():
 
     found = decided(row(times), times, turns)
     assert met == [({OURS, "near"}, DUEL_ROUNDS), ({OURS, "next"}, DUEL_ROUNDS)]
-    assert found.duels == pytest.approx({"near": 2.02 / 1.9, "next": 2.04 / 1.9})
+    assert found.duels == approx({"near": 2.02 / 1.9, "next": 2.04 / 1.9})
     assert found.best == "near"
 
 
-@pytest.mark.parametrize(
-    ("times", "rounds"),
+@mark.parametrize(
+    "times, rounds",
     [
         ({OURS: 1.0, "peer": 1 + 1.01 * CLOSE}, 15),
         ({OURS: 1.0, "peer": 1 - 1.01 * CLOSE}, 15),

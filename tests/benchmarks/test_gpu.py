@@ -1,7 +1,7 @@
 """The script of the whole GPU run, as far as it works without a GPU."""
 
-import json
 import sys
+from json import loads
 
 from tests.support import ROOT, cli
 
@@ -16,14 +16,14 @@ def test_failed_part_fails_the_run_and_the_rest_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu.driver, "missing", lambda: "")
     assert gpu.main(["--out", str(tmp_path)]) == 1
     assert (tmp_path / "fine.log").read_text() == "fine\n"
-    statuses = [each["status"] for each in json.loads((tmp_path / "summary.json").read_text())]
+    statuses = [each["status"] for each in loads((tmp_path / "summary.json").read_text())]
     assert statuses == ["failed", "passed"]
 
 
 def test_run_without_a_gpu_fails_and_says_that_nothing_was_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(gpu.driver, "missing", lambda: "there is no NVIDIA driver")
     assert gpu.main(["--out", str(tmp_path), "--parts", "tests,bench"]) == 1
-    statuses = [each["status"] for each in json.loads((tmp_path / "summary.json").read_text())]
+    statuses = [each["status"] for each in loads((tmp_path / "summary.json").read_text())]
     assert statuses == ["left out", "left out"]
     assert "nothing was run on a GPU: there is no NVIDIA driver" in capsys.readouterr().err
 

@@ -1,20 +1,20 @@
 """Libraries that the verbs are tried on, and tuning without measuring."""
 
-import pytest
+from pytest import fixture
 
 import te_select
-from te_select.tuning import agenda, options, session
-from tests.support.tuning_fakes import FakeMeasurer
+from te_select.tuning import options, session
+from tests.support.tuning import FakeMeasurer
 
 
-@pytest.fixture(scope="session")
+@fixture(scope="session")
 def one(tmp_path_factory):
     """A library of one kernel."""
     path = tmp_path_factory.mktemp("one") / "mask.so"
     return te_select.export([te_select.Workload((4, 1), (4, 5), ())], path)
 
 
-@pytest.fixture(scope="session")
+@fixture(scope="session")
 def two(tmp_path_factory):
     """A library of two kernels."""
     path = tmp_path_factory.mktemp("two") / "lib.so"
@@ -22,7 +22,7 @@ def two(tmp_path_factory):
     return te_select.export([te_select.Workload(s, s, (), "int16") for s in shapes], path)
 
 
-@pytest.fixture
+@fixture
 def fake(monkeypatch):
     """Replace the real measurer by a fake one, and the probes by a fixed roof."""
 
@@ -35,9 +35,9 @@ def fake(monkeypatch):
 
         for module in (session, options):
             monkeypatch.setattr(module, "open_measurer", opened)
-        monkeypatch.setattr(agenda, "roof_of", lambda *_: 1e11)
-        monkeypatch.setattr(options, "measure_profile", lambda: "")
-        monkeypatch.setattr(options, "outlook", lambda *_, **__: "")
+        monkeypatch.setattr("te_select.tuning.agenda.roof_of", lambda *_: 1e11)
+        monkeypatch.setattr("te_select.tuning.options.measure_profile", lambda: "")
+        monkeypatch.setattr("te_select.tuning.options.outlook", lambda *_, **__: "")
         return measurer
 
     return use

@@ -1,28 +1,29 @@
 """Tests of the command line: what it prints, and its exit codes."""
 
-import json
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 import time
 from importlib import metadata
+from json import loads
 from pathlib import Path
+from signal import SIGINT
+from subprocess import PIPE, Popen
+from sys import executable
 
-import pytest
+from pytest import mark
 
 import te_select
 from te_select.base import interrupts
 from te_select.records.folders import SHIPPED
-from tests.support import programs
+from tests.support import ended, output, python
 from tests.support.cli import FLAGS, refused, run, run_json
 from tests.support.libraries import beside
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
+@mark.parametrize(
+    "args, message",
     [
         (["compile", *FLAGS], "Missing option"),
         (["compile", "--cond", "4", "-o", "x.so"], "no --then, --else; expected a shape such as"),
@@ -56,8 +57,8 @@ def test_bad_usage_exits_2_and_says_what_is_accepted(args, message):
     assert message in refused(*args)
 
 
-@pytest.mark.parametrize(
-    ("args", "kind"),
+@mark.parametrize(
+    "args, kind",
     [
         (["compile", "--cond", "3", "--then", "2", "--else", "", "-o", "x.so"], "BroadcastError"),
         (["inspect", "missing.so"], "UsageError"),
@@ -69,7 +70,7 @@ def test_an_error_has_its_kind_in_json(args, kind):
     said = refused(*args, code=code)
     as_json = run(*args, "--json")
     assert as_json.exit_code == code
-    document = json.loads(as_json.stdout)
+    document = loads(as_json.stdout)
     assert document["kind"] == kind
     assert f"te-select: error: {document['error']}\n" == said
 
@@ -86,7 +87,7 @@ def test_a_field_is_spelt_alike_everywhere(tmp_path):
     assert compiled["import_seconds"] >= 0
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00\x80", b"[" * 100_000], ids=["no text", "deep"])
+@mark.parametrize("content", [b"\xff\xfe\x00\x80", b"[" * 100_000], ids=["no text", "deep"])
 def test_files_that_cannot_be_read_are_one_line(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
     for flags in (["--workloads", tmp_path / "file"], ["--workload", content.decode("latin-1")]):
@@ -110,8 +111,8 @@ def test_no_arguments_show_the_help():
 INTERRUPTED = f"te-select: error: {interrupts.TEXT}\n"
 
 
-@pytest.mark.parametrize(
-    ("args", "during"),
+@mark.parametrize(
+    "args, during",
     [
         (["compile", *FLAGS, "-o", "LIBRARY"], "te_select.compiler.export.build_scheduled"),
         (["logs", "list"], "te_select.cli.console.Group.make_context"),
@@ -127,22 +128,22 @@ def test_interrupt_is_one_line_and_leaves_files_whole(args, during, one, tmp_pat
     words = [str(library) if word == "LIBRARY" else word for word in args]
     result = run(*words)
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", INTERRUPTED)
-    document = json.loads(run(*words, "--json").stdout)
+    document = loads(run(*words, "--json").stdout)
     assert document["kind"] == "KeyboardInterrupt"
     assert list(tmp_path.iterdir()) == [library]
     assert library.read_bytes() == one.read_bytes()
 
 
-@pytest.mark.parametrize("closing", ["2>&-", "2>&- <&-"])
+@mark.parametrize("closing", ["2>&-", "2>&- <&-"])
 def test_work_is_done_where_stderr_is_closed(tmp_path, closing):
     path = tmp_path / "mask.so"
-    main = f"{sys.executable} -c 'from te_select.cli import main; main()'"
+    main = f"{executable} -c 'from te_select.cli import main; main()'"
     words = f"{main} compile --cond 4 --then 4 --else 4 -o {path} {closing}"
     assert subprocess.run(words, shell=True, check=False).returncode == 0
     assert path.exists()
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "words",
     [
         ["inspect", ""],
@@ -153,7 +154,6 @@ def test_work_is_done_where_stderr_is_closed(tmp_path, closing):
         ["logs", "list", "--tuning-logs", ""],
         ["tune", "--captured", ""],
     ],
-    ids=" ".join,
 )
 def test_empty_path_is_bad_usage(words):
     assert refused(*words).endswith(" is empty; expected a path\n")
@@ -168,15 +168,15 @@ def test_interrupt_during_imports_is_the_usual_exit_code():
         "sys.meta_path.insert(0, Finder())\n"
         "te_select.cli.main()"
     )
-    done = programs.ended(sys.executable, "-c", code)
+    done = ended(executable, "-c", code)
     assert (done.returncode, done.stderr) == (130, INTERRUPTED)
 
 
 # As Python ends, it takes the handlers away: then the signal ends it, which a shell calls 130, too.
-ENDS = (130, INTERRUPTED), (0, ""), (-signal.SIGINT, "")
+ENDS = (130, INTERRUPTED), (0, ""), (-SIGINT, "")
 
 
-@pytest.mark.parametrize("verb", [["env"], ["logs", "list"]], ids=" ".join)
+@mark.parametrize("verb", [["env"], ["logs", "list"]])
 def test_interrupt_at_any_moment_is_no_traceback(verb):
     """From the first import on that te_select makes of itself; each begins later than the last."""
     code = (
@@ -188,21 +188,19 @@ def test_interrupt_at_any_moment_is_no_traceback(verb):
         "from te_select.cli import main\n"
         "main()"
     )
-    words = [sys.executable, "-c", f"import sys; sys.argv[0] = 'te-select'\n{code}", *verb]
+    words = [executable, "-c", f"import sys; sys.argv[0] = 'te-select'\n{code}", *verb]
     pause = 0.0
     while pause < 0.6:
-        with subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
+        with Popen(words, stdout=PIPE, stderr=PIPE, text=True) as process:
             assert process.stdout.readline() == "begun\n"
             time.sleep(pause)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(SIGINT)
             _, said = process.communicate()
         assert (process.returncode, said) in ENDS, (pause, said)
         pause += 0.06
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_leaves_is_no_error(unbuffered):
     """The error comes when something is printed, or when all is flushed at the end."""
     code = (
@@ -210,9 +208,9 @@ def test_a_reader_that_leaves_is_no_error(unbuffered):
         "sys.stdin.read()\n"
         "from te_select.cli import main\nmain()"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    process = Popen(
+        [executable, "-c", code], env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        stdin=PIPE, stdout=PIPE, stderr=PIPE,
     )  # fmt: skip
     process.stdout.close()
     process.stdin.close()
@@ -225,7 +223,7 @@ def test_version_of_the_module_is_that_of_the_package():
     assert "__version__" in te_select.__all__
     said = f"te-select {te_select.__version__}\n"
     assert run("--version").stdout == said
-    assert programs.output(sys.executable, "-m", "te_select", "--version") == said
+    assert output(executable, "-m", "te_select", "--version") == said
 
 
 def test_help_imports_nothing_heavy():
@@ -235,10 +233,10 @@ def test_help_imports_nothing_heavy():
         try: main()
         finally: print('HEAVY', sorted({'tvm', 'tvm_ffi', 'numpy'} & set(sys.modules)))
     """
-    assert programs.python(code).endswith("HEAVY []\n")
+    assert python(code).endswith("HEAVY []\n")
 
 
-@pytest.mark.parametrize("verb", [[], ["compile"], ["where", "build"], ["logs"]], ids=" ".join)
+@mark.parametrize("verb", [[], ["compile"], ["where", "build"], ["logs"]])
 def test_h_is_help_on_every_verb(verb):
     result = run(*verb, "-h")
     assert result.exit_code == 0
@@ -246,8 +244,8 @@ def test_h_is_help_on_every_verb(verb):
     assert result.stdout == run(*verb, "--help").stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
+@mark.parametrize(
+    "words, message",
     [
         (["where", "build", "--target", "a", "--target=b"], "--target is given 2 times; expec"),
         (["compile", "--cond", "1", "--cond", "2", "--cond", "3"], "--cond is given 3 times; exp"),
@@ -267,7 +265,7 @@ def test_warning_is_one_line(tmp_path):
     words = [*FLAGS, "--target", "znver5", "--tuning-logs", tmp_path / "logs"]
     words += ["-o", tmp_path / "x.so"]
     main = "from te_select.cli import main; main()"
-    done = programs.ended(sys.executable, "-c", main, "compile", *words)
+    done = ended(executable, "-c", main, "compile", *words)
     assert done.returncode == 0, done.stderr
     assert all(line.startswith("te-select: ") for line in done.stderr.splitlines()), done.stderr
     assert "te-select: warning: " in done.stderr
@@ -278,7 +276,7 @@ def test_help_of_the_runtime_lists_its_own_verbs():
     script = f"import sys; sys.modules.update({hidden!r}); from te_select.cli import main; main()"
 
     def shown(*words):
-        done = programs.ended(sys.executable, "-c", script, *words)
+        done = ended(executable, "-c", script, *words)
         return done.stdout + done.stderr
 
     listed = re.findall(r"^│ ([a-z]+)  ", shown("--help"), re.MULTILINE)
@@ -290,8 +288,8 @@ def test_help_of_the_runtime_lists_its_own_verbs():
     assert " compile " in run("--help").stdout
 
 
-@pytest.mark.parametrize("verb", ["compile", "tune"])
+@mark.parametrize("verb", ["compile", "tune"])
 def test_help_is_grouped_without_docstrings(verb):
     """Under -OO Python has no docstrings, and a dataclass would make one of its signature."""
-    shown = programs.output(sys.executable, "-OO", "-m", "te_select", verb, "--help")
+    shown = output(executable, "-OO", "-m", "te_select", verb, "--help")
     assert "─ Which workloads ─" in shown and "Flags(" not in shown

@@ -6,10 +6,9 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
+from pytest import mark
 
 import te_select
-from te_select.selecting.kernels import building
 from tests.support.cli import FLAGS, refused, run, run_json
 
 
@@ -29,14 +28,14 @@ def test_compile_takes_workloads_from_flags_json_and_file(tmp_path):
     assert len(te_select.load(path)) == 3
 
 
-@pytest.mark.parametrize("verb", ["compile", "where"])
+@mark.parametrize("verb", ["compile", "where"])
 def test_seconds_are_those_of_the_build_without_the_import(verb, one, tmp_path, monkeypatch):
     path = Path(shutil.copy(one, tmp_path / "mask.so"))
     clock = iter([10.0, 12.0, 17.0])
     module = importlib.import_module(f"te_select.cli.{verb}")
     monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    monkeypatch.setattr(te_select, "export", lambda *_, **__: path)
-    monkeypatch.setattr(building, "build", lambda *_: path)
+    monkeypatch.setattr("te_select.export", lambda *_, **__: path)
+    monkeypatch.setattr("te_select.selecting.kernels.building.build", lambda *_: path)
     words = {"compile": ["compile", *FLAGS], "where": ["where", "build"]}[verb]
     document = run_json(*words, "-o", path)
     assert (document["import_seconds"], document["seconds"]) == (2.0, 5.0)
@@ -57,7 +56,7 @@ def test_compile_writes_static_code_where_asked(tmp_path):
     assert not [path for path in tmp_path.iterdir() if path.suffix in (".a", ".o")]
 
 
-@pytest.mark.parametrize("verb", [["compile", *FLAGS], ["where", "build"]])
+@mark.parametrize("verb", [["compile", *FLAGS], ["where", "build"]])
 def test_output_of_the_name_of_a_module_of_python_is_refused(tmp_path, verb):
     said = refused(*verb, "-o", tmp_path / "json.so")
     assert "own module json; expected another name, such as" in said

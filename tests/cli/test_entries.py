@@ -1,16 +1,15 @@
 """Where the workloads of a verb come from: suites, libraries, captures."""
 
-import json
+from json import dumps
 
 import pytest
 
 import te_select
 from te_select.operator import family
 from te_select.records import folders
+from tests.support import flat
 from tests.support.cli import refused, run, run_json
-from tests.support.tuning_cli import ON, TARGET
-from tests.support.tuning_fakes import SMALL
-from tests.support.workloads import flat
+from tests.support.tuning import ON, SMALL, TARGET
 
 
 def test_suites_and_libraries_are_tuned_by_name(tmp_path, fake, two):
@@ -34,12 +33,12 @@ def test_what_a_program_asked_for_is_tuned_with_its_conds(tmp_path, fake, monkey
     named = flat("n")
     whole = {
         "kernels": {
-            json.dumps(SMALL.to_json()): seen(2.0, 0.85, 64),
-            json.dumps(named.to_json()): seen(9.0, 0.5, 1, n=[10, 1000]),
+            dumps(SMALL.to_json()): seen(2.0, 0.85, 64),
+            dumps(named.to_json()): seen(9.0, 0.5, 1, n=[10, 1000]),
         },
         "where": {"w4 n:ct": seen(4.0, 0.5, 1)},
     }
-    (tmp_path / "seen.json").write_text(json.dumps(whole))
+    (tmp_path / "seen.json").write_text(dumps(whole))
     measurer = fake()
     given = ["--captured", tmp_path / "seen.json", *ON, "--trials", "2"]
     document = run_json("tune", *given, "--all", "--tuning-logs", tmp_path / "logs")
@@ -63,7 +62,7 @@ def test_what_a_program_asked_for_is_tuned_with_its_conds(tmp_path, fake, monkey
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text, said",
     [
         ("[1]", "holds [1]; expected what a program wrote"),
         ('{"kernels": {}, "where": {"w9 n:cte": {}}}', "'w9 n:cte' is no kernel"),

@@ -1,14 +1,12 @@
 """The parts of the report of a machine."""
 
 import os
-import platform
 
 import pytest
 
-from te_select.backends.cpu import environment as module
 from te_select.cli.env import environment
 from te_select.runtime.call.cpu import features
-from tests.support.programs import python
+from tests.support import python
 
 CPUINFO = """\
 processor : 0
@@ -25,15 +23,15 @@ flags : fpu
 def cpuinfo(tmp_path, monkeypatch):
     path = tmp_path / "cpuinfo"
     path.write_text(CPUINFO)
-    monkeypatch.setattr(features, "_CPUINFO", path)
-    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr("te_select.runtime.call.cpu.features._CPUINFO", path)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
     features.cpu_info.cache_clear()
     yield path
     features.cpu_info.cache_clear()
 
 
 def test_threads_of_one_core_are_counted_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_CPUS", tmp_path)
+    monkeypatch.setattr("te_select.backends.cpu.environment._CPUS", tmp_path)
     assert environment()["cpu"]["cores"] is None
     for cpu, threads in enumerate(("0,2", "1,3", "0,2", "1,3", "4")):
         folder = tmp_path / f"cpu{cpu}" / "topology"
@@ -65,7 +63,7 @@ def test_caches_are_named_by_level_and_kind(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
         for name, text in (("level", level), ("type", kind), ("size", size)):
             (folder / name).write_text(f"{text}\n")
-    monkeypatch.setattr(module, "_CPUS", tmp_path)
+    monkeypatch.setattr("te_select.backends.cpu.environment._CPUS", tmp_path)
     found = environment()["caches"]
     assert found["L1 Data"] == "48K"
     assert {"48K", "32K", "2048K, 512K"} == set(found.values())

@@ -1,12 +1,11 @@
 """``te-select inspect``: what it shows of a library and of a workload."""
 
-import pytest
+from pytest import fixture, mark
 
 from te_select.backends.targets import resolve
 from te_select.schedules.cpu import isa
-from tests.support import cuda_standin
+from tests.support import cuda_standin, flat
 from tests.support.cli import FLAGS, refused, run, run_json
-from tests.support.workloads import flat
 
 STREAMS = isa.of(resolve("native").tvm).streams
 
@@ -38,8 +37,8 @@ def test_inspect_for_cuda_says_that_there_is_no_driver(tmp_path):
         assert run_json("inspect", path)["loads_here"] == "yes"
 
 
-@pytest.mark.parametrize(
-    ("level", "shown"),
+@mark.parametrize(
+    "level, shown",
     [("te", "T."), ("tir", "T."), ("scheduled", "T."), ("llvm", "define"), ("asm", "ret")],
 )
 def test_inspect_shows_every_source(level, shown, one):
@@ -63,14 +62,14 @@ def here(*words):
     return kernel["here"]
 
 
-@pytest.fixture
+@fixture
 def profile(monkeypatch):
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
     said = "stream_per_thread=0,stream_per_l3=1000000,bytes_per_thread=65536,skip=2"
     monkeypatch.setenv("TE_SELECT_PROFILE", said)
 
 
-@pytest.mark.usefixtures("profile")
+@mark.usefixtures("profile")
 def test_inspect_says_why_a_kernel_is_as_fast_as_it_is():
     plain = ["--cond", "262144", "--then", "262144", "--else", "262144"]
     assert here(*plain) == {

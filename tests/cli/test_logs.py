@@ -1,18 +1,17 @@
 """``te-select logs``: what it shows of records, copies and drops."""
 
-import json
 import shlex
+from json import dumps, loads
 
-import pytest
+from pytest import approx, mark
 
 import te_select
 from te_select import Workload
 from te_select.records import log
+from tests.support import flat, flat_and_scalar
 from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
-from tests.support.tuning_cli import FLAGS, ON, TARGET, flags_of, tuned
-from tests.support.tuning_records import add
-from tests.support.workloads import flat, flat_and_scalar
+from tests.support.tuning import FLAGS, ON, TARGET, add, flags_of, tuned
 
 NINE = flat_and_scalar(9)
 
@@ -22,7 +21,7 @@ def test_logs_list_exits_1_if_a_line_is_damaged(tmp_path, fake):
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
     assert (row["record"], row["outcome"], row["trials"] > 0) == ("w4_1024cte", "2.00x", True)
     times = row["microseconds"], row["default_microseconds"]
-    assert times == pytest.approx((125, 250), rel=0.01)
+    assert times == approx((125, 250), rel=0.01)
     shown = run("logs", "list", "--tuning-logs", tmp_path).stdout
     assert "  250.5 " in shown and " \n" not in shown
     with (tmp_path / TARGET / log.SESSIONS).open("a") as file:
@@ -41,7 +40,7 @@ def test_record_that_cannot_be_used_is_named_in_text_and_json(tmp_path, fake):
     text = run("logs", "list", "--tuning-logs", tmp_path)
     as_json = run("logs", "list", "--tuning-logs", tmp_path, "--json")
     assert text.exit_code == as_json.exit_code == 1
-    (complaint,) = json.loads(as_json.stdout)["damaged"]
+    (complaint,) = loads(as_json.stdout)["damaged"]
     assert complaint.startswith(said) and complaint.endswith("; tune it again")
     assert f"damaged\n  {complaint}\n" in text.stdout
 
@@ -70,8 +69,8 @@ def test_logs_travel_by_export_and_import(tmp_path, fake):
     assert read[0] == read[1] == read[2]
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
+@mark.parametrize(
+    "args, message",
     [
         (["list", "--tuning-logs", "missing"], "missing"),
         (["best", *FLAGS, "--tuning-logs", "missing"], "missing"),
@@ -107,9 +106,9 @@ def commands_of(error):
 
 def test_commands_of_the_gate_make_it_pass(tmp_path, fake):
     seen = {"conds": 8, "true": 4, "runs": 4, "seconds": 1.0, "sizes": {}}
-    kernels = {json.dumps(each.to_json()): seen for each in (flat(1000), flat(5000))}
+    kernels = {dumps(each.to_json()): seen for each in (flat(1000), flat(5000))}
     whole = {"kernels": kernels, "where": {"w4 n:ct": seen}}  # kernels of where() need none
-    (tmp_path / "seen.json").write_text(json.dumps(whole))
+    (tmp_path / "seen.json").write_text(dumps(whole))
     logs = tmp_path / "logs"
     logs.mkdir()
     add(logs, flat(5000))
@@ -128,7 +127,7 @@ def test_commands_of_the_gate_make_it_pass(tmp_path, fake):
 def test_gate_names_a_file_of_workloads_as_it_was_given(tmp_path, fake):
     workloads = [flat(1000), flat(5000), Workload(("n", 1), ("n", 512), ())]
     file = tmp_path / "all.json"
-    file.write_text(json.dumps([each.to_json() for each in workloads]))
+    file.write_text(dumps([each.to_json() for each in workloads]))
     logs = tmp_path / "logs"
     logs.mkdir()
     add(logs, flat(5000))
@@ -144,7 +143,7 @@ def test_gate_names_a_file_of_workloads_as_it_was_given(tmp_path, fake):
     assert commands_of(run("logs", "best", *given, *sized).stderr)[0][-2:] == sized
 
 
-@pytest.mark.parametrize(("trials", "kept"), [(5, True), (1, False)])
+@mark.parametrize("trials, kept", [(5, True), (1, False)])
 def test_gate_says_why_a_record_is_unsure(tmp_path, trials, kept):
     busy = "other programs used 1.00 cores meanwhile"
     add(tmp_path, flat(1000), said={"unsure": busy, "trials": trials})

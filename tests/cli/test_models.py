@@ -1,19 +1,18 @@
 """Tests of --model: what the verbs do with the nodes of a model file."""
 
 import hashlib
-import json
 import pickle
+from json import dumps, loads
 
-import pytest
+from pytest import MonkeyPatch, fixture, importorskip, mark, raises
 
 import te_select
-from te_select.operator import family
 from tests.support.cli import refused, run, run_json
 from tests.support.libraries import beside
 from tests.support.onednn_graph import op, select, tensor
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def graph(tmp_path_factory):
     """Four Selects: two equal ones, one with named dims, and one of unknown rank."""
     path = tmp_path_factory.mktemp("model") / "graph.json"
@@ -31,16 +30,16 @@ def graph(tmp_path_factory):
         at(30, [4], [-(2**63)]),
         op("Abs", [tensor(50, [4])], [tensor(51, [4])]),
     ]
-    path.write_text(json.dumps({"graph": ops}))
+    path.write_text(dumps({"graph": ops}))
     return path
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def library(graph):
     """What compile prints as JSON, and the library; kernels of rows would take 10 s to build."""
     path = graph.with_name("model.so")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(family, "parts_of_width", lambda width: [f"w{width}"])
+    with MonkeyPatch.context() as patch:
+        patch.setattr("te_select.operator.family.parts_of_width", lambda width: [f"w{width}"])
         return run_json("compile", "--model", graph, "-o", path), path
 
 
@@ -59,7 +58,7 @@ def test_manifest_names_the_file_of_the_model(graph, library):
 
 def test_compile_says_first_what_became_of_the_nodes(graph, tmp_path):
     few = graph.with_name("few.json")
-    few.write_text(json.dumps({"graph": json.loads(graph.read_text())["graph"][:2]}))
+    few.write_text(dumps({"graph": loads(graph.read_text())["graph"][:2]}))
     path = tmp_path / "few.so"
     named = ("--name", "masked=graph#1", "--name", "mask=mask")
     lines = run("compile", "--model", few, "-o", path, *named).stdout.splitlines()
@@ -70,8 +69,8 @@ def test_compile_says_first_what_became_of_the_nodes(graph, tmp_path):
             assert f"#define te_{name} te_select_float32_numpy_c1x4_t2x4_e\n" in text
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
+@mark.parametrize(
+    "given, said",
     [
         ("masked", "expected, for example, masked=graph#0"),
         ("masked=graph#9", "there are 0 C functions; expected the place or the name of a node"),
@@ -93,7 +92,7 @@ def test_kernel_is_found_by_the_place_of_its_node(library):
     for again in (loaded, pickle.loads(pickle.dumps(loaded))):
         for place in range(3):
             assert again[f"graph#{place}"] is again[symbols[place]]
-        with pytest.raises(KeyError, match=r"'graph#3' has no kernel .* status is dispatched"):
+        with raises(KeyError, match=r"'graph#3' has no kernel .* status is dispatched"):
             again["graph#3"]
 
 
@@ -138,10 +137,10 @@ def test_inspect_shows_a_table(graph):
     assert "graph#3: dispatched: the rank of then" in result.stdout
 
 
-@pytest.fixture
+@fixture
 def onnx_file(tmp_path):
     """Writes a model of one node, whose inputs are names, element types and shapes."""
-    helper = pytest.importorskip("onnx").helper
+    helper = importorskip("onnx").helper
     from tests.support import models
 
     def written(op, operands, inputs, **options):
@@ -169,7 +168,7 @@ def test_sizes_for_some_dims_of_a_workload_only_are_refused(onnx_file, tmp_path)
     assert "have no size; expected, for example, --size batch=8" in refused("tune", *flags)
 
 
-@pytest.mark.slow
+@mark.slow
 def test_bench_and_tune_take_a_model(graph, tmp_path):
     said = "dims t21_0 of graph#2 have no size; expected, for example, --size t21_0=8"
     assert said in refused("bench", "--model", graph)
@@ -181,8 +180,8 @@ def test_bench_and_tune_take_a_model(graph, tmp_path):
     assert {one["name"] for one in tuned["workloads"]} == {"graph#0", "graph#2"}
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
+@mark.parametrize(
+    "words, said",
     [
         ("compile --model M --cond 4 -o x.so", "--cond has no meaning beside --model"),
         ("inspect --model M --size batch", "expected, for example, batch=8"),

@@ -2,10 +2,10 @@
 
 import ctypes
 
-import pytest
+from pytest import fixture, raises
 
+from te_select import ToolchainError
 from te_select.base import cache
-from te_select.errors import ToolchainError
 from te_select.operator import family
 from te_select.selecting.kernels import building, library
 from tests.support.cli import run_json
@@ -13,15 +13,15 @@ from tests.support.cli import run_json
 PARTS = {"w2": family.parts()["w2"]}
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def image():
     return building.build_family(PARTS, "native").image
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def a_small_family(monkeypatch, tmp_path):
-    monkeypatch.setattr(family, "parts", lambda: PARTS)
-    monkeypatch.setattr(family, "part_names", lambda: [*family.parts()])
+    monkeypatch.setattr("te_select.operator.family.parts", lambda: PARTS)
+    monkeypatch.setattr("te_select.operator.family.part_names", lambda: [*family.parts()])
     monkeypatch.setenv(cache.FOLDER, str(tmp_path / "cache"))
 
 
@@ -41,7 +41,7 @@ def test_file_of_a_session_is_built_once_and_again_if_damaged(image, tmp_path, m
         built.append(names)
         return image
 
-    monkeypatch.setattr(library, "_build_here", build)
+    monkeypatch.setattr("te_select.selecting.kernels.library._build_here", build)
     path = tmp_path / "cache" / library.entry(library.WHOLE)
     assert library.whole_file() == library.whole_file() == path
     assert (built, path.read_bytes()) == ([["w2"]], image)
@@ -54,8 +54,8 @@ def test_file_of_a_session_has_all_parts(image, monkeypatch):
     """Another of that name may have fewer."""
     built = []
     cache.write(library.entry(library.WHOLE), image)
-    monkeypatch.setattr(family, "parts", lambda: {**PARTS, "w9": {}})
-    monkeypatch.setattr(family, "held", lambda *_: ["w2"])
+    monkeypatch.setattr("te_select.operator.family.parts", lambda: {**PARTS, "w9": {}})
+    monkeypatch.setattr("te_select.operator.family.held", lambda *_: ["w2"])
     monkeypatch.setattr(library, "_build_here", lambda names: built.append(names) or b"new")
     assert library.whole_file().read_bytes() == b"new"
     assert built == [["w2", "w9"]]
@@ -65,6 +65,6 @@ def test_file_that_cannot_be_built_names_what_is_missing(monkeypatch):
     def missing(_names):
         raise ModuleNotFoundError("no tvm", name="tvm")
 
-    monkeypatch.setattr(library, "_build_here", missing)
-    with pytest.raises(ToolchainError, match="to build kernels needs tvm"):
+    monkeypatch.setattr("te_select.selecting.kernels.library._build_here", missing)
+    with raises(ToolchainError, match="to build kernels needs tvm"):
         library.whole_file()

@@ -3,28 +3,28 @@
 import os
 from pathlib import Path
 
-import pytest
+from pytest import fixture, mark
 
 from te_select.backends.cpu.environment import profile_here
 from te_select.records.doubt import BUSY
 from te_select.runtime.call.cpu.profile import DECISIONS, NEVER, from_bytes
-from te_select.timing import cores
-from te_select.tuning import calibrate as module
 from te_select.tuning.calibrate import Comparison, Measured
 from tests.support.cli import refused, run, run_json
 
 FOUND = Measured(dict.fromkeys(DECISIONS, 1) | {"bytes_per_thread": 1 << 20}, ())
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def idle(tmp_path, monkeypatch):
     """An idle machine, a home of its own, and made-up figures."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
-    monkeypatch.setattr(cores, "busy_cores", lambda: BUSY)
+    monkeypatch.setattr("te_select.timing.cores.busy_cores", lambda: BUSY)
     row = Comparison("past the cache", 2, 1 << 20, 1.25)
     found = Measured(FOUND.decisions, (row,))
-    monkeypatch.setattr(module, "measure", lambda _current, _step, _rounds: found)
+    monkeypatch.setattr(
+        "te_select.tuning.calibrate.measure", lambda _current, _step, _rounds: found
+    )
 
 
 def test_measured_profile_is_kept_and_in_effect():
@@ -48,7 +48,7 @@ def test_unsure_threshold_is_named_and_asks_for_more_rounds(monkeypatch):
         asked.append(rounds)
         return Measured(FOUND.decisions, (), {"stream": (9 << 20, 19 << 20), "fill": (1, NEVER)})
 
-    monkeypatch.setattr(module, "measure", measured)
+    monkeypatch.setattr("te_select.tuning.calibrate.measure", measured)
     result = run("profile", "--rounds", "30")
     assert asked == [30]
     assert (
@@ -63,10 +63,10 @@ def test_unsure_threshold_is_named_and_asks_for_more_rounds(monkeypatch):
     assert run("profile", "--rounds", "1").exit_code == 2
 
 
-@pytest.mark.parametrize("dry", [False, True])
-@pytest.mark.parametrize("force", [False, True])
+@mark.parametrize("dry", [False, True])
+@mark.parametrize("force", [False, True])
 def test_busy_machine_is_not_measured_unless_forced(monkeypatch, force, dry):
-    monkeypatch.setattr(cores, "busy_cores", lambda: 1.5)
+    monkeypatch.setattr("te_select.timing.cores.busy_cores", lambda: 1.5)
     flags = {"--force": force, "--dry-run": dry}
     result = run("profile", *(flag for flag, is_given in flags.items() if is_given))
     assert result.exit_code == (0 if force else 1)
@@ -82,7 +82,7 @@ def test_folder_that_cannot_be_made_is_refused_before_timing(monkeypatch, tmp_pa
 
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
-    monkeypatch.setattr(module, "measure", measured)
+    monkeypatch.setattr("te_select.tuning.calibrate.measure", measured)
     assert "file/te-select/machines" in refused("profile", code=1)
 
 
@@ -118,7 +118,7 @@ SOME = {"": len(os.sched_getaffinity(0)), "007": 7}
 SOME |= dict.fromkeys(("99999", "9" * 30, "9" * 5000), 256)
 
 
-@pytest.mark.parametrize("text", ["abc", "0", "00", "-1", "1.5", " 2 ", "²", *SOME])
+@mark.parametrize("text", ["abc", "0", "00", "-1", "1.5", " 2 ", "²", *SOME])
 def test_env_shows_the_threads_and_what_is_wrong_with_them(monkeypatch, text):
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", text)
     monkeypatch.setenv("TE_SELECT_PROFILE", f"bytes_per_thread={1 << 60}")
@@ -130,8 +130,8 @@ def test_env_shows_the_threads_and_what_is_wrong_with_them(monkeypatch, text):
         assert f"TE_SELECT_NUM_THREADS is {text!r}" in shown["problem"]
 
 
-@pytest.mark.parametrize(
-    ("count", "said"),
+@mark.parametrize(
+    "count, said",
     [
         (1023, "1023 bytes"),
         (1024, "1 KB"),

@@ -4,11 +4,10 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
+from pytest import fixture, mark, raises
 
 import te_select
 from te_select.backends.programs import c_compiler
@@ -17,10 +16,9 @@ from te_select.records import writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import embedded, header, stored
 from te_select.runtime.call.cpu import features
+from tests.support import flat, script
 from tests.support.cli import FLAGS, run, run_json
-from tests.support.programs import ended
-from tests.support.tuning_records import make
-from tests.support.workloads import flat
+from tests.support.tuning import make
 
 WORKLOAD = te_select.Workload((4, 1), (4, 5), ())
 HOSTILE = """
@@ -43,13 +41,13 @@ def link(folder, manifest):
     return path
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def manifest(tmp_path_factory):
     path = tmp_path_factory.mktemp("honest") / "mask.so"
     return stored.read(te_select.export([WORKLOAD], path, tuning_logs=False)).manifest
 
 
-@pytest.fixture
+@fixture
 def hostile(tmp_path, manifest):
     return link(tmp_path, manifest)
 
@@ -110,7 +108,7 @@ READING = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", READING)
+@mark.parametrize("what", READING)
 def test_what_only_reads_runs_no_code(hostile, monkeypatch, what):
     monkeypatch.setenv(cache.FOLDER, str(hostile.parent / "cache"))
     (hostile.parent / "cache").mkdir(0o700)
@@ -121,7 +119,7 @@ def test_what_only_reads_runs_no_code(hostile, monkeypatch, what):
 
 def test_what_loads_runs_the_code(hostile):
     """So the test above can fail."""
-    ended(sys.executable, "-c", "import sys, te_select; te_select.load(sys.argv[1])", hostile)
+    script("import sys, te_select; te_select.load(sys.argv[1])", hostile)
     assert (hostile.parent / "ran").exists()
 
 
@@ -166,7 +164,7 @@ def test_terminal_obeys_nothing_that_logs_say(tmp_path):
         assert "\\x1b" in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("version", ["1 */ int stranger(void); /*", "1 *" + "/" * 3])
+@mark.parametrize("version", ["1 */ int stranger(void); /*", "1 *" + "/" * 3])
 def test_header_takes_no_code_of_a_manifest(manifest, version):
     hostile = replace(manifest, versions={**manifest.versions, "te_select": version})
     assert (
@@ -182,5 +180,5 @@ def test_header_takes_no_code_of_a_manifest(manifest, version):
 def test_target_of_several_lines_is_refused(manifest):
     """In the comment of a header, a line that ends in a backslash joins the next one."""
     hostile = replace(manifest, target={**manifest.target, "name": "*\\\n/ int x; /*"})
-    with pytest.raises(te_select.ArtifactError, match="expected a string of one line"):
+    with raises(te_select.ArtifactError, match="expected a string of one line"):
         embedded.parse(hostile.to_text("0" * 64), "it")

@@ -1,30 +1,42 @@
 """``te-select tune``: what it prints and records, and its exit codes."""
 
-import json
 import shlex
+from json import dumps, loads
 
-import pytest
 import typer
+from pytest import approx, mark
 
 import te_select
 from te_select.cli import tune as tune_module
 from te_select.cli.verbs import app
 from te_select.records import folders, log, writer
-from te_select.timing import cores
-from te_select.tuning import agenda, options, tune
+from tests.support import flat, flat_and_scalar
 from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
-from tests.support.tuning_cli import FLAGS, ON, TARGET, flags_of, tuned
-from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, alike, by_unroll
-from tests.support.tuning_records import edit, make, of_another_tvm
-from tests.support.workloads import flat, flat_and_scalar
+from tests.support.tuning import (
+    BIG,
+    FEW,
+    FLAGS,
+    ON,
+    SMALL,
+    TARGET,
+    FakeMeasurer,
+    alike,
+    by_unroll,
+    edit,
+    flags_of,
+    make,
+    of_another_tvm,
+    only,
+    tuned,
+)
 
 NINE = flat_and_scalar(9)
 
 
 def test_busy_cores_of_a_run_are_the_most_of_what_it_measured(tmp_path, fake, monkeypatch):
     said = iter([0.1, 0.14, 0.1, 0.02, 0.12, 0.05, 0.03, 0.05, 0.0, 1.25])  # whole, finals
-    monkeypatch.setattr(cores.Watch, "others", lambda _: next(said))
+    monkeypatch.setattr("te_select.timing.cores.Watch.others", lambda _: next(said))
     flags = flags_of(SMALL, FEW, NINE, flat_and_scalar(8))
     fake()
     common = ["tune", *ON, "--trials", "2", "--tuning-logs", tmp_path]
@@ -53,8 +65,8 @@ def test_tune_prints_what_it_found_and_records_it(tmp_path, fake):
     assert [entry.key for entry in log.read(tmp_path / TARGET).entries] == ["w4_1024cte"]
 
 
-@pytest.mark.parametrize(
-    ("text", "runner", "expected"),
+@mark.parametrize(
+    "text, runner, expected",
     [
         (
             "znver4, znver5",
@@ -81,8 +93,8 @@ def test_each_target_has_records_of_its_own(tmp_path, fake):
     }
 
 
-@pytest.mark.parametrize(
-    ("flags", "roof", "said"),
+@mark.parametrize(
+    "flags, roof, said",
     [
         ([], 1.6e12, "of the roof; --all tunes it"),
         (["--minutes", "0"], 1e11, "the time was over"),
@@ -91,7 +103,7 @@ def test_each_target_has_records_of_its_own(tmp_path, fake):
 )
 def test_what_is_passed_over_exits_0(tmp_path, fake, monkeypatch, flags, roof, said):
     fake()
-    monkeypatch.setattr(agenda, "roof_of", lambda *_: roof)
+    monkeypatch.setattr("te_select.tuning.agenda.roof_of", lambda *_: roof)
     args = ["tune", *flags_of(BIG), *ON, "--trials", "2", "--tuning-logs", tmp_path, *flags]
     result = run(*args)
     assert (result.exit_code, said in result.stdout) == (0, True)
@@ -113,7 +125,7 @@ def test_knobs_are_told_and_drawn(tmp_path, fake):
     (again,) = run_json(*args)["workloads"]
     assert again["fresh"] is False
     assert again["knobs"][0]["name"] == "unroll"
-    assert again["knobs"][0]["gain"] == pytest.approx(2.0, rel=0.05)
+    assert again["knobs"][0]["gain"] == approx(2.0, rel=0.05)
     assert again["knobs"][0]["tried"]["8"] < again["knobs"][0]["tried"]["4"]
     assert picture.stat().st_size > 1000
 
@@ -135,15 +147,15 @@ def test_ranges_of_sizes_are_those_of_the_names(tmp_path, fake):
 
 
 OF_WORKLOADS = {
-    *("--cond", "--then", "--else", "--dtype", "--op", "--auto-broadcast", "--axis", "--workloads"),
-    *("--suite", "--only", "--library", "--model", "--size", "--where", "--captured"),
-    *("--again", "--all", "--minutes", "--plot", "--profile"),
-}
+    "--cond", "--then", "--else", "--dtype", "--op", "--auto-broadcast", "--axis", "--workloads",
+    "--suite", "--only", "--library", "--model", "--size", "--where", "--captured",
+    "--again", "--all", "--minutes", "--plot", "--profile",
+}  # fmt: skip
 """Flags for which the command of a record has ``--workload``, or nothing: it is of one workload."""
 
 
 def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
-    text = json.dumps(SMALL.to_json())
+    text = dumps(SMALL.to_json())
     given = {
         "--workload": (text,),
         "--target": (TARGET,),
@@ -167,7 +179,7 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
     words = [word for flag, values in given.items() for word in (flag, *values)]
     fake()
     assert run("tune", *words).exit_code == 0
-    (entry,) = log.read(tmp_path / "own logs" / TARGET).entries
+    entry = only(tmp_path / "own logs" / TARGET)
     recorded = shlex.split(entry.session["command"])
     assert recorded[:2] == ["te-select", "tune"]
 
@@ -177,7 +189,7 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
 
     assert read(recorded[2:]) == read(words)
     tuned(tmp_path, fake)
-    (entry,) = log.read(tmp_path / TARGET).entries
+    entry = only(tmp_path / TARGET)
     assert not {"--force", "--seed"} & set(shlex.split(entry.session["command"]))
 
 
@@ -186,7 +198,7 @@ def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path, fake):
     args = ["tune", *flags_of(FEW, NINE), *ON, "--trials", "2"]
     result = run(*args, "--tuning-logs", tmp_path, "--json")
     assert result.exit_code == 1
-    first, second = json.loads(result.stdout)["workloads"]
+    first, second = loads(result.stdout)["workloads"]
     assert "the default config failed: it crashed: SIGSEGV" in first["error"]
     assert second["record"]["trials"] == 2
     assert "the default config failed" in run(*args, "--tuning-logs", tmp_path).stdout
@@ -204,12 +216,12 @@ def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path, fake):
         assert (text.exit_code, said in text.stdout) == (130, True)
     fake(stop_after=6)
     result = run(*args, "--json")
-    assert (result.exit_code, json.loads(result.stdout)["interrupted"]) == (130, True)
+    assert (result.exit_code, loads(result.stdout)["interrupted"]) == (130, True)
     fake()
     assert "24 trials taken over from an earlier run" in run(*args).stdout
 
 
-@pytest.mark.parametrize("flags", [[], ["--json"]])
+@mark.parametrize("flags", [[], ["--json"]])
 def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monkeypatch, flags):
     measurer = fake()
 
@@ -229,8 +241,8 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monk
     assert "no server is left; expected one that serves zen5" in said
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
+@mark.parametrize(
+    "args, message",
     [
         ([*FLAGS, "--trials", "0"], "trials is 0; expected an int of 1"),
         (["--library", "/nope.so"], "/nope.so is missing; expected one"),
@@ -290,16 +302,16 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake, monkeypatch):
     again = ["tune", "--again", *ON, "--tuning-logs", tmp_path, "--json"]
     fake(alike)
     with monkeypatch.context() as patch:
-        patch.setattr(cores.Watch, "others", lambda _: 2.0)
-        assert json.loads(run(*again).stdout)["workloads"][0]["record"]["unsure"]
-    first, second, third = json.loads(run(*again).stdout)["workloads"]
+        patch.setattr("te_select.timing.cores.Watch.others", lambda _: 2.0)
+        assert loads(run(*again).stdout)["workloads"][0]["record"]["unsure"]
+    first, second, third = loads(run(*again).stdout)["workloads"]
     assert first["record"] is None and "not taken over" in first["passed_over"]
     assert "the knobs differ in " in second["error"]
     assert third["error"] == "its line does not say what was tuned; tune it again"
     measurer = fake()
     result = run(*again)
     assert result.exit_code == 1  # of the one whose knob is gone
-    first = json.loads(result.stdout)["workloads"][0]
+    first = loads(result.stdout)["workloads"][0]
     assert first["record"]["config"]["unroll"] == 8
     assert len(measurer.measured) == 2  # the default, and the old winner
     assert measurer.jobs == 1  # one builds at a time, so that one worker imports tvm
@@ -310,13 +322,15 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake, monkeypatch):
     assert "leave the workloads out" in said
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "flags",
     ["", "--no-profile", "--json", "--target x86-64-v3", "--runner rpc://tracker:9190/kind"],
 )
 def test_profile_of_this_machine_is_measured_first(tmp_path, fake, monkeypatch, flags):
     fake()
-    monkeypatch.setattr(options, "measure_profile", lambda: "the profile was measured")
+    monkeypatch.setattr(
+        "te_select.tuning.options.measure_profile", lambda: "the profile was measured"
+    )
     result = run("tune", *FLAGS, "--trials", "1", "--tuning-logs", tmp_path, *flags.split())
     assert result.stdout.startswith("the profile was measured\n") is (flags == "")
 
@@ -324,14 +338,14 @@ def test_profile_of_this_machine_is_measured_first(tmp_path, fake, monkeypatch, 
 def test_function_measures_the_profile_if_asked(tmp_path, fake, monkeypatch):
     asked = []
     fake()
-    monkeypatch.setattr(tune, "measure_profile", lambda: asked.append(True))
+    monkeypatch.setattr("te_select.tuning.tune.measure_profile", lambda: asked.append(True))
     te_select.tune(SMALL, TARGET, trials=1, tuning_logs=tmp_path)
     te_select.tune(SMALL, TARGET, trials=1, tuning_logs=tmp_path, profile=True, force=True)
     assert asked == [True]
 
 
-@pytest.mark.parametrize(("minutes", "seconds"), [((), 120.0), (("--minutes", "3"), 180.0)])
-@pytest.mark.parametrize("every", [False, True])
+@mark.parametrize("minutes, seconds", [((), 120.0), (("--minutes", "3"), 180.0)])
+@mark.parametrize("every", [False, True])
 def test_agenda_gets_what_the_flags_say(tmp_path, fake, monkeypatch, minutes, seconds, every):
     fake()
     asked = []
@@ -343,7 +357,7 @@ def test_agenda_gets_what_the_flags_say(tmp_path, fake, monkeypatch, minutes, se
         def run(self, *_):
             return iter(())
 
-    monkeypatch.setattr(agenda, "Agenda", Recorder)
+    monkeypatch.setattr("te_select.tuning.agenda.Agenda", Recorder)
     passed_over = ["--all"] if every else []
     run("tune", *FLAGS, *minutes, *passed_over, "--trials", "7", "--tuning-logs", tmp_path)
     again = bool(minutes)

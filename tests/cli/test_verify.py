@@ -5,18 +5,17 @@ from pathlib import Path
 
 import te_select
 from te_select.runtime.call.kernel import FORCED_LEVEL
-from te_select.verify import verify as verify_module
 from te_select.verify.checks import CHECKS
+from tests.support import flat_and_scalar
 from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
-from tests.support.workloads import flat_and_scalar
 
 
 def test_no_memory_is_one_line(one, monkeypatch):
     def fail(*_):
         raise MemoryError("Unable to allocate 1. PiB")
 
-    monkeypatch.setattr(verify_module, "verify_kernel", fail)
+    monkeypatch.setattr("te_select.verify.verify.verify_kernel", fail)
     said = "te-select: error: there is not enough memory: Unable to allocate 1. PiB\n"
     assert refused("verify", one, code=1) == said
 
@@ -38,7 +37,7 @@ def test_verify_passes_every_check_of_every_kernel(two):
 
 
 def test_verify_shows_a_failure_and_exits_1(one, monkeypatch):
-    monkeypatch.setattr(verify_module, "first_difference", lambda *_: "out[0,0] is 0x0")
+    monkeypatch.setattr("te_select.verify.verify.first_difference", lambda *_: "out[0,0] is 0x0")
     result = run("verify", one, "--check", "random", "--seed", "3")
     assert result.exit_code == 1
     assert "message  out[0,0] is 0x0" in result.stdout

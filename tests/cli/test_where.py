@@ -4,7 +4,7 @@ import ctypes
 import os
 from pathlib import Path
 
-import pytest
+from pytest import fail, fixture, mark
 
 from te_select.backends.cpu import link
 from te_select.base import cache
@@ -12,7 +12,6 @@ from te_select.operator import family
 from te_select.operator.stages import stages
 from te_select.runtime.artifact import stored
 from te_select.selecting.kernels import building, library
-from te_select.tuning import calibrate as profile
 from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
 
@@ -21,10 +20,12 @@ KERNELS = sum(map(len, PARTS.values()))
 LEVELS = ["x86-64-v2", "x86-64-v3"]
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def a_small_family(monkeypatch, tmp_path):
-    monkeypatch.setattr(profile, "measure_if_reasoned", lambda: "the profile was measured")
-    monkeypatch.setattr(family, "parts", lambda: PARTS)
+    monkeypatch.setattr(
+        "te_select.tuning.calibrate.measure_if_reasoned", lambda: "the profile was measured"
+    )
+    monkeypatch.setattr("te_select.operator.family.parts", lambda: PARTS)
     monkeypatch.setenv(cache.FOLDER, str(tmp_path / "cache"))
 
 
@@ -48,7 +49,7 @@ def test_build_for_this_machine_measures_a_reasoned_profile(tmp_path):
         assert "was measured" not in run(*cmd.split()).stdout
 
 
-@pytest.mark.parametrize("damage", [False, True])
+@mark.parametrize("damage", [False, True])
 def test_a_file_for_this_cpu_is_a_copy_of_what_the_cache_has(damage, tmp_path, monkeypatch):
     kept = Path(run_json("where", "build")["path"])
     content = kept.read_bytes()
@@ -66,9 +67,9 @@ def test_a_file_for_this_cpu_is_a_copy_of_what_the_cache_has(damage, tmp_path, m
     assert path.with_suffix(".h").exists() and path.with_suffix(".json").exists()
 
 
-@pytest.mark.parametrize("words", [("where",), ("onnxruntime",)])
+@mark.parametrize("words", [("where",), ("onnxruntime",)])
 def test_path_that_takes_no_file_is_refused_before_the_build(words, monkeypatch):
-    monkeypatch.setattr(building, "build_family", lambda *_, **__: pytest.fail("it was built"))
+    monkeypatch.setattr(building, "build_family", lambda *_, **__: fail("it was built"))
     for path in ("/proc/x.so", "/proc/folder/x.so"):
         said = refused(*words, "build", "-o", path, code=1)
         assert f"{path} cannot be written: No such file or directory" in said
@@ -92,7 +93,7 @@ def test_each_step_is_a_line_where_stderr_is_no_terminal(tmp_path, monkeypatch):
         (tmp_path / "where.so").touch()
         return tmp_path / "where.so"
 
-    monkeypatch.setattr(building, "build", build)
+    monkeypatch.setattr("te_select.selecting.kernels.building.build", build)
     words = ("where", "build", "-o", tmp_path / "where.so")
     lines = [f"building: {done} of 2 steps" for done in range(3)]
     assert run(*words).stderr.splitlines() == lines
@@ -118,7 +119,7 @@ def test_a_library_of_several_levels_is_written_and_inspected(tmp_path):
     assert all(getattr(opened, name) for name in link.FAMILY.exports)
 
 
-@pytest.mark.parametrize("verb", ["where", "onnxruntime"])
+@mark.parametrize("verb", ["where", "onnxruntime"])
 def test_another_target_needs_a_path(verb):
     assert "needs -o" in refused(verb, "build", "--target", "x86-64-v3")
 

@@ -1,14 +1,13 @@
 """Shapes as they are written on the command line."""
 
-import pytest
+from pytest import mark, raises
 
-from te_select import Workload
+from te_select import BroadcastError, Workload
 from te_select.cli.workloads import parse_shape
-from te_select.errors import BroadcastError
 
 
-@pytest.mark.parametrize(
-    ("text", "shape"),
+@mark.parametrize(
+    "text, shape",
     [
         ("", ()),
         (" ", ()),
@@ -23,7 +22,7 @@ def test_shapes_are_comma_lists(text, shape):
     assert parse_shape(text) == shape
 
 
-@pytest.mark.parametrize("text", ["-1", "1.5", "1 2", ",", "1,", "2x", "[1", "1]", "[[1]]", "٣"])
+@mark.parametrize("text", ["-1", "1.5", "1 2", ",", "1,", "2x", "[1", "1]", "[[1]]", "٣"])
 def test_malformed_shapes_are_refused(text):
-    with pytest.raises(BroadcastError, match=r"is not a name \(letters, digits, _\), and no int"):
+    with raises(BroadcastError, match=r"is not a name \(letters, digits, _\), and no int"):
         Workload(parse_shape(text), (), ())

@@ -7,10 +7,10 @@ import pytest
 import te_select
 from te_select.backends import build_key
 from te_select.compiler import build
-from te_select.runtime.artifact import stored
+from te_select.runtime.artifact.stored import read
+from tests.support import flat
 from tests.support.cli import FLAGS, refused, run, run_json
 from tests.support.libraries import beside
-from tests.support.workloads import flat
 
 W = flat(4)
 
@@ -43,7 +43,7 @@ def test_bill_of_materials_has_the_same_components(path):
     assert library["hashes"] == [{"alg": "SHA-256", "content": digest}]
     told = {each["name"]: each["value"] for each in library["properties"]}
     assert told["te-select:te_select_sources"] == build_key.of_sources()
-    assert told["te-select:target"] == stored.read(path).manifest.target["name"]
+    assert told["te-select:target"] == read(path).manifest.target["name"]
     listed = beside(path)["components"]
     found = [(each["name"], each["version"]) for each in document["components"]]
     assert found == [(each["name"], each["version"]) for each in listed]
@@ -82,11 +82,11 @@ def test_bill_of_materials_is_of_a_whole_library(path, tmp_path):
 
 def test_list_is_kept_where_a_kernel_is_exported_alone(path, tmp_path):
     alone = te_select.load(path)[W.name].export(tmp_path / "mask.so")
-    assert stored.read(alone).manifest.components == stored.read(path).manifest.components
+    assert read(alone).manifest.components == read(path).manifest.components
 
 
 @pytest.mark.parametrize(
-    ("command", "printed", "expected"),
+    "command, printed, expected",
     [
         (("cc",), {"-dumpfullversion": "12.2.0", "--version": "cc (Debian 12.2.0-14) 12.2.0"},
          ("GCC", "12.2.0")),

@@ -1,17 +1,18 @@
 """Knobs that a caller sets by hand."""
 
-import pytest
+from pytest import fixture, mark, raises
 
 import te_select
+from te_select import ArgumentError, Workload, export
 from tests.support.cli import refused, run_json
 from tests.support.libraries import beside
 from tests.support.machines import on_x86_64
 
-W = te_select.Workload((1, 300), (4, 300), ())
+W = Workload((1, 300), (4, 300), ())
 FLAGS = ("compile", "--cond", "1,300", "--then", "4,300", "--else", "")
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def kernel():
     return te_select.compile(W, config={"piece": 7, "bytes_per_thread": 0})
 
@@ -30,8 +31,8 @@ def test_manifest_says_what_was_set(kernel, tmp_path):
     assert te_select.load(path).config == kernel.config
 
 
-@pytest.mark.parametrize(
-    ("config", "said"),
+@mark.parametrize(
+    "config, said",
     [
         ({"peice": 7}, "'peice' is no knob; expected one of vector_bytes, unroll, rows, piece"),
         ({"piece": 0}, "piece=0 cannot be followed: piece must be positive"),
@@ -45,23 +46,21 @@ def test_manifest_says_what_was_set(kernel, tmp_path):
     ],
 )
 def test_config_that_cannot_be_followed_is_refused(config, said):
-    wide = te_select.Workload((1, 3000), (4, 3000), ())
-    with pytest.raises(te_select.ArgumentError, match=said or "rows needs an innermost loop"):
+    wide = Workload((1, 3000), (4, 3000), ())
+    with raises(ArgumentError, match=said or "rows needs an innermost loop"):
         te_select.compile(wide, config=config)
 
 
 def test_config_beside_records_is_refused(tmp_path):
-    with pytest.raises(te_select.ArgumentError, match="a config by hand uses no records"):
+    with raises(ArgumentError, match="a config by hand uses no records"):
         te_select.compile(W, tuning_logs=tmp_path, config={"piece": 7})
-    with pytest.raises(te_select.ArgumentError, match="a config by hand uses no records"):
-        te_select.export([W], tmp_path / "x.so", tuning_logs=tmp_path, config={"piece": 7})
+    with raises(ArgumentError, match="a config by hand uses no records"):
+        export([W], tmp_path / "x.so", tuning_logs=tmp_path, config={"piece": 7})
 
 
 @on_x86_64
 def test_every_level_has_the_knob(tmp_path):
-    path = te_select.export(
-        [W], tmp_path / "two.so", target="x86-64-v2,x86-64-v3", config={"unroll": 2}
-    )
+    path = export([W], tmp_path / "two.so", target="x86-64-v2,x86-64-v3", config={"unroll": 2})
     record = beside(path)["kernels"][0]
     assert record["config"]["unroll"] == record["levels"]["x86-64-v2"]["config"]["unroll"] == 2
 
@@ -74,8 +73,8 @@ def test_command_line_sets_knobs(tmp_path):
     assert shown["kernels"][0]["config"]["unroll"] == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
+@mark.parametrize(
+    "given, said",
     [
         (["piece=x"], "expected, for example, piece=4096"),
         (["piece=7", "piece=8"], "is given twice"),

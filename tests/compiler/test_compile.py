@@ -7,16 +7,16 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pytest
+from pytest import fixture, mark, raises, warns
 
 import te_select
+from te_select import ArgumentError, ToolchainError, TuningError
 from te_select.backends import build_key
-from te_select.base import cache
+from te_select.base.cache import FOLDER, SIZE, entries
 from te_select.compiler import build, compile
-from te_select.errors import ArgumentError, ToolchainError, TuningError, notices
 from te_select.records import folders
+from tests.support import alike, flat_and_scalar, python
 from tests.support.libraries import edit_fields
-from tests.support.programs import python
 from tests.support.where_calls import path_of_python
 
 W = te_select.Workload((4, 1), (4, 8), ())
@@ -59,16 +59,16 @@ print(te_select.compile(workload).path)
 """
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     path = tmp_path / "cache"
-    monkeypatch.setenv(cache.FOLDER, str(path))
-    monkeypatch.delenv(cache.SIZE, raising=False)
-    monkeypatch.setattr(notices, "_warned_of", set())
+    monkeypatch.setenv(FOLDER, str(path))
+    monkeypatch.delenv(SIZE, raising=False)
+    monkeypatch.setattr("te_select.errors.notices._warned_of", set())
     return path
 
 
-@pytest.fixture
+@fixture
 def builds(monkeypatch):
     """What the compiler was asked for."""
     asked = []
@@ -78,7 +78,7 @@ def builds(monkeypatch):
         asked.append(args)
         return kernel(*args, **options)
 
-    monkeypatch.setattr(build, "kernel", noted)
+    monkeypatch.setattr("te_select.compiler.build.kernel", noted)
     return asked
 
 
@@ -91,13 +91,13 @@ def test_entry_that_others_see_late_is_built_again(folder):
     with ThreadPoolExecutor(2) as at_once:
         built = [*at_once.map(python, [RENAMES_SEEN_LATE] * 2)]
     assert [*built, python(RENAMES_SEEN_LATE)] == ["True\n", "True\n", "False\n"]
-    assert len([*folder.iterdir()]) == len(cache.entries()) == 2  # the kernel and the host half
+    assert len([*folder.iterdir()]) == len(entries()) == 2  # the kernel and the host half
 
 
 def test_another_process_finds_it_and_needs_no_tvm(folder, tmp_path):
     assert selects(te_select.compile(W))
     own = f"te_select-{W.name}_"  # beside it may lie the host half
-    (entry,) = (each for each in cache.entries() if each.name.startswith(own))
+    (entry,) = (each for each in entries() if each.name.startswith(own))
     said = python(AGAIN, tmp_path / "exported.so", PYTHONPATH=path_of_python())
     has_tvm, out, path, origin, lines, same = json.loads(said)
     assert (has_tvm, out, same) == (False, EXPECTED.tolist(), True)
@@ -119,7 +119,7 @@ def entry(workload=W, target="native", tuning_logs=None, config=None):
     return name
 
 
-@pytest.fixture
+@fixture
 def logs(tmp_path):
     place = tmp_path / "logs" / "some-cpu"
     place.mkdir(parents=True)
@@ -130,22 +130,22 @@ def logs(tmp_path):
 def test_a_cached_kernel_outlives_the_compiler(monkeypatch, tmp_path):
     for target in ("native", "x86-64-v2"):
         te_select.compile(W, target)
-    there = cache.entries().keys()
+    there = entries().keys()
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
     found = te_select.compile(W)
     assert found.path in there and selects(found)
     assert te_select.compile(W, "x86-64-v2").target == "x86-64-v2"
     for other in ({"config": {"piece": 64}}, {"tuning_logs": False}, {"target": "x86-64"}):
-        with pytest.raises(ToolchainError):
+        with raises(ToolchainError):
             te_select.compile(W, **other)
-    assert cache.entries().keys() == there
+    assert entries().keys() == there
 
 
 def test_entry_of_another_cpu_is_passed_over_and_stays(monkeypatch, tmp_path):
     """It serves the machine that can run it, as in a home that several have."""
     te_select.compile(W)
-    (made,) = (each for each in cache.entries() if f"-{W.name}_" in each.name)
+    (made,) = (each for each in entries() if f"-{W.name}_" in each.name)
     damaged, newer, older = (made.with_name(f"{made.stem[:-24]}{c * 24}.so") for c in "abc")
     made.rename(older)
     shutil.copy(older, newer)
@@ -159,7 +159,7 @@ def test_entry_of_another_cpu_is_passed_over_and_stays(monkeypatch, tmp_path):
     assert (found.path, selects(found)) == (older, True)
     assert newer.exists() and damaged.exists()
     older.unlink()
-    with pytest.raises(ToolchainError):
+    with raises(ToolchainError):
         te_select.compile(W)
     assert newer.exists() and damaged.exists()
 
@@ -189,7 +189,7 @@ def test_records_of_every_folder_and_target_are_in_the_key(monkeypatch, logs, tm
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     shutil.copytree(logs, folders.user_folder())
     found.append(entry())
-    monkeypatch.setattr(folders, "SHIPPED", logs)
+    monkeypatch.setattr("te_select.records.folders.SHIPPED", logs)
     found.append(entry())
     assert len(set(found)) == len(found)
 
@@ -210,7 +210,7 @@ def test_what_builds_is_in_the_key(monkeypatch, tmp_path):
     found.append(fresh())
     monkeypatch.setattr(build_key.features, "features", lambda: frozenset({"sse2"}))
     found.append(fresh())
-    monkeypatch.setattr(build_key.features, "cpu_name", lambda: "another")
+    monkeypatch.setattr("te_select.backends.build_key.features.cpu_name", lambda: "another")
     found.append(fresh())
     for package in build_key._PACKAGES:
         versions = build_key.version.installed
@@ -222,20 +222,20 @@ def test_what_builds_is_in_the_key(monkeypatch, tmp_path):
     names = {path.name for path in sources}
     assert {"compile.py", "pool.c", "where_abi.h", "lookup.py", "building.py", "kinds.py"} <= names
     assert any("schedules" in path.parts for path in sources)
-    monkeypatch.setattr(build_key, "_sources", lambda: sources[1:])
+    monkeypatch.setattr("te_select.backends.build_key._sources", lambda: sources[1:])
     found.append(fresh())
     build_key._of_what_builds.cache_clear()
     build_key.of_sources.cache_clear()
     assert len(set(found)) == len(found)
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "another"])
+@mark.parametrize("damage", ["cut", "flipped", "empty", "another"])
 def test_a_damaged_entry_is_built_again(builds, folder, damage):
     te_select.compile(W)
-    (found,) = (each for each in cache.entries() if f"-{W.name}_" in each.name)
+    (found,) = (each for each in entries() if f"-{W.name}_" in each.name)
     image = found.read_bytes()
     half = len(image) // 2
-    other = te_select.Workload((3,), (3,), ())
+    other = flat_and_scalar(3)
     found.write_bytes(
         {
             "cut": image[:half],
@@ -259,22 +259,22 @@ def test_records_that_come_during_a_build_are_seen_as_new(monkeypatch, logs):
         (logs / "some-cpu" / "sessions.json").write_text("[3]\n")
         return made
 
-    monkeypatch.setattr(build, "kernel", slow)
+    monkeypatch.setattr("te_select.compiler.build.kernel", slow)
     te_select.compile(W, tuning_logs=logs)
-    assert not [each for each in cache.entries() if W.name in each.name]  # of its kernel
+    assert not [each for each in entries() if W.name in each.name]  # of its kernel
 
 
 def test_errors_are_the_same_when_there_is_an_entry(tmp_path):
     te_select.compile(W, config={"piece": 4096})
-    with pytest.raises(TuningError, match="is missing"):
+    with raises(TuningError, match="is missing"):
         te_select.compile(W, tuning_logs=tmp_path / "none")
-    with pytest.raises(ArgumentError, match="expected a mapping"):
+    with raises(ArgumentError, match="expected a mapping"):
         te_select.compile(W, config=[1])
 
 
 def test_a_cache_that_cannot_be_written_is_one_warning(folder, builds):
     folder.write_text("a file")
-    with pytest.warns(RuntimeWarning, match="cannot keep what it has built") as caught:
+    with warns(RuntimeWarning, match="cannot keep what it has built") as caught:
         assert selects(te_select.compile(W))
         assert selects(te_select.compile(W))
     assert len(caught) == 1 and len(builds) == 2
@@ -282,16 +282,16 @@ def test_a_cache_that_cannot_be_written_is_one_warning(folder, builds):
 
 def test_a_workload_of_long_names_is_kept():
     dims = tuple(letter * 52 for letter in "abcdef")
-    workload = te_select.Workload(dims, dims, dims)
+    workload = alike(*dims)
     with warnings.catch_warnings(record=True) as caught:
         made = te_select.compile(workload, tuning_logs=False)
     assert (made.workload, caught) == (workload, [])
-    assert [*cache.entries()] == [te_select.compile(workload, tuning_logs=False).path]
+    assert [*entries()] == [te_select.compile(workload, tuning_logs=False).path]
 
 
 def test_user_without_a_home_has_a_temporary_cache(tmp_path):
     """As with a user id that has no entry in the list of users, and no HOME."""
-    unset = ("HOME", "XDG_CACHE_HOME", cache.FOLDER)
+    unset = ("HOME", "XDG_CACHE_HOME", FOLDER)
     known = {name: value for name, value in os.environ.items() if name not in unset}
-    said = python(NO_HOME, env=known, TMPDIR=str(tmp_path))
+    said = python(NO_HOME, env=known, TMPDIR=tmp_path)
     assert said.startswith(f"{tmp_path}/te-select-{os.getuid()}/te-select/te_select-")

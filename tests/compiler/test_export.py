@@ -1,29 +1,30 @@
-import re
+from re import escape
 
 import numpy as np
-import pytest
+from pytest import mark, raises
 
 import te_select
-from te_select import Workload
+from te_select import ArgumentError, ArtifactError, Workload, load
 from te_select.backends import limits
 from te_select.backends.cpu import objects
 from te_select.backends.targets import resolve
-from te_select.compiler import export, scheduling, sources
+from te_select.compiler import scheduling
+from te_select.compiler.sources import source
+from tests.support import flat, flat_and_scalar
 from tests.support.libraries import beside, edit_fields
 from tests.support.machines import LEVEL
-from tests.support.workloads import flat, flat_and_scalar
 
 W = Workload((64, 1), (64, 5), (5,))
 
 
-@pytest.mark.parametrize("ending", [".json", ".h", ".a"])
+@mark.parametrize("ending", [".json", ".h", ".a"])
 def test_file_of_no_export_is_refused_before_compiling(tmp_path, monkeypatch, ending):
     def compiled(*_arguments, **_options):
         raise AssertionError("it was compiled")
 
-    monkeypatch.setattr(export, "schedule", compiled)
+    monkeypatch.setattr("te_select.compiler.export.schedule", compiled)
     (tmp_path / f"mask{ending}").write_text("mine")
-    with pytest.raises(te_select.ArtifactError, match=rf"mask\{ending} is no .* is not replaced"):
+    with raises(ArtifactError, match=rf"mask\{ending} is no .* is not replaced"):
         te_select.export([W], tmp_path / "mask.so", static=True)
     assert (tmp_path / f"mask{ending}").read_text() == "mine"
 
@@ -31,7 +32,7 @@ def test_file_of_no_export_is_refused_before_compiling(tmp_path, monkeypatch, en
 def test_library_holds_each_workload_once(tmp_path):
     other = flat(3, "int8")
     path = te_select.export([W, other, W], tmp_path / "lib.so")
-    library = te_select.load(path)
+    library = load(path)
     assert sorted(library) == sorted([W.name, other.name])
     manifest = beside(path)
     assert [kernel["symbol"] for kernel in manifest["kernels"]] == [W.name, other.name]
@@ -39,40 +40,40 @@ def test_library_holds_each_workload_once(tmp_path):
     assert {"te_select", "tvm", "tvm_ffi", "llvm"} <= set(manifest["versions"])
 
 
-@pytest.mark.parametrize("name", ["a,b", "a b", "a'b", "-o", "ä=$(b)"])
+@mark.parametrize("name", ["a,b", "a b", "a'b", "-o", "ä=$(b)"])
 def test_library_may_lie_in_a_folder_of_any_name(name, tmp_path):
     folder = tmp_path / name
     folder.mkdir()
     path = te_select.export([flat_and_scalar(3)], folder / "kernel.so")
-    assert te_select.load(path)(np.array([True, False, True]), np.ones(3, "f4"), 0).sum() == 2
+    assert load(path)(np.array([True, False, True]), np.ones(3, "f4"), 0).sum() == 2
 
 
 def test_export_of_nothing_is_refused(tmp_path):
-    with pytest.raises(te_select.ArgumentError, match="at least one"):
+    with raises(ArgumentError, match="at least one"):
         te_select.export([], tmp_path / "lib.so")
 
 
 def test_unknown_source_is_refused_and_the_known_are_listed():
-    with pytest.raises(te_select.SelectError, match="te, scheduled, tir, llvm, asm"):
+    with raises(te_select.SelectError, match="te, scheduled, tir, llvm, asm"):
         te_select.compile(W).source("wasm")
 
 
-@pytest.mark.parametrize("wrong", [None, "x", 3, [W]])
+@mark.parametrize("wrong", [None, "x", 3, [W]])
 def test_compile_of_something_else_is_refused(wrong):
-    with pytest.raises(
-        te_select.ArgumentError,
+    with raises(
+        ArgumentError,
         match=r"not a te_select\.Workload; expected te_select\.Workload\(cond_shape, ",
     ):
         te_select.compile(wrong)
 
 
-@pytest.mark.parametrize("wrong", [W, None, 3, [W, 1]])
+@mark.parametrize("wrong", [W, None, 3, [W, 1]])
 def test_export_of_something_else_is_refused(wrong, tmp_path):
-    with pytest.raises(te_select.ArgumentError):
+    with raises(ArgumentError):
         te_select.export(wrong, tmp_path / "lib.so")
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "change",
     [
         {"vector_bytes": None},
@@ -85,12 +86,12 @@ def test_export_of_something_else_is_refused(wrong, tmp_path):
 def test_damaged_config_of_a_manifest_is_explained(change, tmp_path):
     path = te_select.compile(W).export(tmp_path / "mask.so")
     edit_fields(path, lambda found: found["kernels"][0]["config"].update(change))
-    kernel = te_select.load(path)
-    with pytest.raises(te_select.ArtifactError, match="damaged"):
+    kernel = load(path)
+    with raises(ArtifactError, match="damaged"):
         kernel.source("scheduled")
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shapes", [[("n", 0), ("n", 0), ()], [("a", 0), (0,), ("a", 0)], [("n", 1), (1, 0), ("n", 0)]]
 )
 def test_named_and_zero_extents_together_give_an_empty_output(shapes):
@@ -100,7 +101,7 @@ def test_named_and_zero_extents_together_give_an_empty_output(shapes):
     assert out.shape == (3, 0)
 
 
-@pytest.mark.slow
+@mark.slow
 def test_many_loops_of_named_sizes_compile_and_are_right():
     names = [f"d{i}" for i in range(24)]
     cond = [name if i % 2 else 1 for i, name in enumerate(names)]
@@ -114,17 +115,17 @@ def test_many_loops_of_named_sizes_compile_and_are_right():
     assert np.array_equal(kernel(c, t, np.float32(7)), np.where(c, t, np.float32(7)))
 
 
-@pytest.mark.parametrize("target", ["native", "cuda:sm_80"])
+@mark.parametrize("target", ["native", "cuda:sm_80"])
 def test_axes_too_large_to_be_one_loop_are_refused_with_advice(target, tmp_path):
-    workload = te_select.Workload((2, 1 << 31), (2, 1 << 31), (), "uint8")
-    with pytest.raises(te_select.ArgumentError, match=r"fewer than 2\^31.*reshaping"):
+    workload = Workload((2, 1 << 31), (2, 1 << 31), (), "uint8")
+    with raises(ArgumentError, match=r"fewer than 2\^31.*reshaping"):
         te_select.export([workload], tmp_path / "k.so", target)
     flat = flat_and_scalar(1 << 32, "uint8")
     assert scheduling.schedule(flat, resolve(target)).workload == flat
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@mark.slow
+@mark.parametrize(
     "shapes",
     [
         ((255, 2, 1 << 30, 1), (255, 2, 1, "m"), (255, 2, 1 << 30, "m")),
@@ -132,27 +133,27 @@ def test_axes_too_large_to_be_one_loop_are_refused_with_advice(target, tmp_path)
     ],
 )
 def test_axes_that_lowering_cannot_fuse_are_refused_with_advice(shapes, tmp_path, monkeypatch):
-    workload = te_select.Workload(*shapes, auto_broadcast="multidirectional")
+    workload = Workload(*shapes, auto_broadcast="multidirectional")
     target = LEVEL
-    assert sources.source(workload, target, None, "scheduled")
+    assert source(workload, target, None, "scheduled")
     for level in ("tir", "llvm", "asm"):
-        with pytest.raises(te_select.ArgumentError, match=r"fewer than 2\^31.*reshaping"):
-            sources.source(workload, target, None, level)
+        with raises(ArgumentError, match=r"fewer than 2\^31.*reshaping"):
+            source(workload, target, None, level)
     both = [flat_and_scalar(3), workload]
     refusal = f"{workload} cannot be compiled"
     for many in (objects.MANY, 1):  # with 1, other processes compile
-        monkeypatch.setattr(objects, "MANY", many)
-        with pytest.raises(te_select.ArgumentError, match=re.escape(refusal)):
+        monkeypatch.setattr("te_select.backends.cpu.objects.MANY", many)
+        with raises(ArgumentError, match=escape(refusal)):
             te_select.export(both, tmp_path / "k.so", target)
         assert not list(tmp_path.iterdir())
 
 
 def test_tir_is_shown_without_what_is_never_reached():
-    rows = sources.source(Workload((64, 1), (64, 512), (512,)), LEVEL, None, "tir")
+    rows = source(Workload((64, 1), (64, 512), (512,)), LEVEL, None, "tir")
     assert "T.bool(False)" not in rows and "back" not in rows
-    pieces = sources.source(Workload(*[(4099, 1021)] * 3), LEVEL, None, "tir")
+    pieces = source(Workload(*[(4099, 1021)] * 3), LEVEL, None, "tir")
     assert "if n < T.int64(" not in pieces  # none has fewer elements than a vector
-    short = sources.source(flat(5), LEVEL, None, "tir")
+    short = source(flat(5), LEVEL, None, "tir")
     assert "T.Div" not in short and short.count("if task == T.int64(0):") == 1
 
 
@@ -160,11 +161,11 @@ def test_failure_of_tvm_in_a_build_of_many_is_one_of_them():
     few = [flat_and_scalar(n) for n in (3, 4)]
     for workloads, which in ((few[:1], str(few[0])), (few, "one of 2 workloads")):
         with (
-            pytest.raises(te_select.ArgumentError, match=re.escape(f"{which} cannot be compiled")),
+            raises(ArgumentError, match=escape(f"{which} cannot be compiled")),
             limits.tvm_errors_as_ours(*workloads),
         ):
             raise ValueError("Literal value 2147483648 exceeds range of int32")
-    with pytest.raises(ValueError, match="another"), limits.tvm_errors_as_ours(*few):
+    with raises(ValueError, match="another"), limits.tvm_errors_as_ours(*few):
         raise ValueError("another")
 
 
@@ -177,7 +178,7 @@ def test_two_workloads_of_one_name_are_refused_at_once(tmp_path):
     )
     assert first != second
     assert first.name == second.name
-    with pytest.raises(te_select.ArgumentError, match="have one name") as caught:
+    with raises(ArgumentError, match="have one name") as caught:
         te_select.export([first, second], tmp_path / "k.so", LEVEL)
     assert all(text in str(caught.value) for text in (str(first), str(second), first.name))
     assert not list(tmp_path.iterdir())

@@ -1,21 +1,21 @@
 """The family in the library of a model, for nodes that only the call decides; and by records."""
 
 import dataclasses
-import textwrap
+from textwrap import dedent
 
-import pytest
+from pytest import fixture, mark, raises
 
-import te_select
+from te_select import ArgumentError, ModelNode, Workload, export, load
 from te_select.backends.targets import resolve
 from te_select.compiler.family_library import config_of, schedule_member, served_by_family
 from te_select.operator import family
 from te_select.records import folders, lookup, writer
 from te_select.tuning.measuring import build_worker
 from te_select.tuning.task import Candidate
+from tests.support import python
 from tests.support.libraries import beside
 from tests.support.machines import on_x86_64
-from tests.support.programs import python
-from tests.support.tuning_records import record
+from tests.support.tuning import record
 
 V3 = resolve("x86-64-v3")
 RUNS = "w4 n:cte"
@@ -36,23 +36,23 @@ WHERE = """
 
 
 def node(dtype, place="graph#0", status="dispatched", workload=None):
-    return te_select.ModelNode(
+    return ModelNode(
         name="", place=place, op="Where-16", status=status, workload=workload,
         reason="the rank of then is known only at the call", cond_producer="", dtype=dtype,
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def library(tmp_path_factory):
     """Of one compiled and one dispatched node of complex128, whose part of the family is small."""
     path = tmp_path_factory.mktemp("family") / "model.so"
-    workload = te_select.Workload((4,), (4,), (), "complex128", "multidirectional")
+    workload = Workload((4,), (4,), (), "complex128", "multidirectional")
     nodes = [node("complex128", "graph#1", "compiled", workload), node("complex128")]
-    return te_select.export(nodes, path)
+    return export(nodes, path)
 
 
 def test_dispatched_node_needs_the_library_and_no_compiler(library, tmp_path):
-    code = textwrap.dedent(WHERE).format(path=str(library), dtype="complex128")
+    code = dedent(WHERE).format(path=str(library), dtype="complex128")
     environment = {"TE_SELECT_CACHE_DIR": str(tmp_path), "PATH": "", "CC": "none"}
     assert "Stats(calls=3" in python(code, env=environment)
     assert not list(tmp_path.iterdir())
@@ -60,11 +60,11 @@ def test_dispatched_node_needs_the_library_and_no_compiler(library, tmp_path):
 
 def test_workload_that_is_one_of_the_family_has_one_kernel(tmp_path):
     shapes = (("n",), ("n",), ("n",))
-    workload = te_select.Workload(*shapes, "complex128", "multidirectional")
-    path = te_select.export([workload, node("complex128")], tmp_path / "both.so")
-    library = te_select.load(path)
+    workload = Workload(*shapes, "complex128", "multidirectional")
+    path = export([workload, node("complex128")], tmp_path / "both.so")
+    library = load(path)
     assert len(library) == 7
-    python(textwrap.dedent(WHERE).format(path=str(path), dtype="complex128"))
+    python(dedent(WHERE).format(path=str(path), dtype="complex128"))
 
 
 def test_node_of_an_unknown_type_needs_the_kernels_of_all_types():
@@ -77,13 +77,13 @@ def test_node_of_an_unknown_type_needs_the_kernels_of_all_types():
 
 def test_nodes_that_no_kernel_serves_are_refused(tmp_path):
     nodes = [node("string", status="refused"), node("int64", status="shape")]
-    with pytest.raises(te_select.ArgumentError, match=r"none of the 2 nodes .* refused or shape"):
-        te_select.export(nodes, tmp_path / "none.so")
+    with raises(ArgumentError, match=r"none of the 2 nodes .* refused or shape"):
+        export(nodes, tmp_path / "none.so")
 
 
 def test_cuda_library_has_no_family(tmp_path):
-    with pytest.raises(te_select.ArgumentError, match="the status of each is dispatched"):
-        te_select.export([node("float32")], tmp_path / "none.so", target="cuda:sm_80")
+    with raises(ArgumentError, match="the status of each is dispatched"):
+        export([node("float32")], tmp_path / "none.so", target="cuda:sm_80")
 
 
 def add(logs, name=RUNS, **knobs):
@@ -133,15 +133,15 @@ def test_plain_workload_is_not_built_by_a_record_of_the_family(own_records):
 
 
 @on_x86_64
-@pytest.mark.parametrize(
-    ("tuning_logs", "origin"), [(None, "tuned:x86-64-v3/w8_4096cte_2te"), (False, "default")]
+@mark.parametrize(
+    "tuning_logs, origin", [(None, "tuned:x86-64-v3/w8_4096cte_2te"), (False, "default")]
 )
 def test_library_of_a_model_uses_records_unless_told_otherwise(
     own_records, tmp_path, tuning_logs, origin
 ):
     add(own_records / "where", "w16 n:cte x 2:te", vector_bytes=16)
     path = tmp_path / "model.so"
-    te_select.export([node("complex128")], path, "x86-64-v3", tuning_logs)
+    export([node("complex128")], path, "x86-64-v3", tuning_logs)
     kernels = beside(path)["kernels"]
     assert {each["origin"] for each in kernels} == {"default", origin}
 
@@ -151,5 +151,5 @@ def test_candidate_of_the_family_is_built_as_where_has_it(tmp_path):
     config = dataclasses.asdict(config_of(member, resolve("native"), {"vector_bytes": 16}))
     candidate = Candidate(member, "native", config, of_family=True)
     build_worker.Worker.build_candidate(None, candidate, tmp_path / "x.so")
-    kernel = te_select.load(tmp_path / "x.so")
+    kernel = load(tmp_path / "x.so")
     assert kernel.workload == member and kernel.config["vector_bytes"] == 16

@@ -4,17 +4,16 @@ import platform
 from pathlib import Path
 
 import numpy as np
-import pytest
+from pytest import fixture, mark, raises, skip
 
 import te_select
+from te_select import ArtifactError, TargetError, ToolchainError
 from te_select.backends import cross_compiler
 from te_select.backends.targets import resolve, resolve_each
-from te_select.base import atomic
-from te_select.errors import ArtifactError, TargetError, ToolchainError
 from te_select.runtime.artifact import stored
 from te_select.schedules.cpu.isa import ISAS
-from tests.support import cli
-from tests.support.workloads import flat, flat_and_scalar
+from tests.support import flat, flat_and_scalar
+from tests.support.cli import refused, run, run_json
 
 LEVELS = "x86-64-v2,x86-64-v3"
 TARGET = f"{LEVELS},aarch64"
@@ -22,25 +21,25 @@ ENDINGS = (".h", ".json", ".so")
 WORKLOADS = [flat_and_scalar(9), flat("n", "int16")]
 WORDS = ["compile", "--cond", "9", "--then", "9", "--else", "", "--target", TARGET]
 MACHINE = ISAS["x86-64"].machine
-pytestmark = pytest.mark.skipif(platform.machine() != MACHINE, reason="needs an x86-64 machine")
+pytestmark = mark.skipif(platform.machine() != MACHINE, reason="needs an x86-64 machine")
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def path(tmp_path_factory):
     """What an export for two instruction sets returns."""
     try:
         folder = tmp_path_factory.mktemp("several")
         return te_select.export(WORKLOADS, folder / "mask.so", TARGET, tuning_logs=False)
     except ToolchainError as error:
-        pytest.skip(str(error))
+        skip(str(error))
 
 
 def names(folder):
     return sorted(each.name for each in folder.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("target", "parts"),
+@mark.parametrize(
+    "target, parts",
     [
         (TARGET, {"x86_64": LEVELS, "aarch64": "aarch64"}),
         ("riscv64:rva23, aarch64 ,riscv64", {"riscv64": "riscv64,riscv64:rva23", "aarch64": None}),
@@ -55,10 +54,10 @@ def test_list_is_parted_by_instruction_set(target, parts):
     assert found == {machine: part or machine for machine, part in parts.items()}
 
 
-@pytest.fixture
+@fixture
 def on_riscv64(monkeypatch):
     """A function, after which this machine is another one until the end of the test."""
-    return lambda: monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    return lambda: monkeypatch.setattr("platform.machine", lambda: "riscv64")
 
 
 def test_native_in_a_list_is_of_this_machine(on_riscv64):
@@ -67,8 +66,8 @@ def test_native_in_a_list_is_of_this_machine(on_riscv64):
     assert list(resolve_each("aarch64,native")) == ["aarch64", "riscv64"]
 
 
-@pytest.mark.parametrize(
-    ("target", "said"),
+@mark.parametrize(
+    "target, said",
     [
         ("x86-64-v2,aarch64,nope", "holds 'nope', which is no level"),
         ("aarch64,aarch64:neoverse-n1,x86-64", "holds 'aarch64:neoverse-n1', which is no level"),
@@ -79,16 +78,16 @@ def test_native_in_a_list_is_of_this_machine(on_riscv64):
     ],
 )
 def test_wrong_name_in_a_list_is_one_clear_line(target, said, tmp_path):
-    with pytest.raises(TargetError) as caught:
+    with raises(TargetError) as caught:
         te_select.export(WORKLOADS, tmp_path / "mask.so", target)
     assert said in str(caught.value) and names(tmp_path) == []
 
 
 def test_one_library_for_two_instruction_sets_is_refused():
     for refuse in (resolve, lambda target: te_select.compile(WORKLOADS[0], target)):
-        with pytest.raises(TargetError, match=r"one instruction set \(te_select.export and te-s"):
+        with raises(TargetError, match=r"one instruction set \(te_select.export and te-s"):
             refuse(TARGET)
-    said = cli.refused("inspect", *WORDS[1:])
+    said = refused("inspect", *WORDS[1:])
     assert "te_select.export and te-select compile write one for each" in said
 
 
@@ -123,14 +122,14 @@ def test_library_of_that_very_name_comes_first(path, tmp_path):
 def test_libraries_of_other_machines_are_named(path, on_riscv64):
     on_riscv64()
     said = f"mask.riscv64.so for this machine; there are only mask.aarch64.so, mask.{MACHINE}.so"
-    with pytest.raises(ArtifactError, match=said):
+    with raises(ArtifactError, match=said):
         te_select.load(path)
-    assert said in cli.refused("verify", path)
+    assert said in refused("verify", path)
 
 
 def test_file_that_load_would_take_is_not_passed_over(path, tmp_path):
     (tmp_path / "mask.so").write_text("mine")
-    with pytest.raises(ArtifactError, match=r"mask.so is there, so te_select.load would"):
+    with raises(ArtifactError, match=r"mask.so is there, so te_select.load would"):
         te_select.export(WORKLOADS, tmp_path / "mask.so", TARGET)
     assert names(tmp_path) == ["mask.so"]
 
@@ -141,11 +140,11 @@ def test_failed_build_leaves_the_files_that_were_there(path, tmp_path, monkeypat
     before = {each.name: each.stat().st_ino for each in tmp_path.iterdir()}
     which = cross_compiler.shutil.which
     found = lambda name: which(name) if name in ("cc", "gcc") else None  # noqa: E731
-    monkeypatch.setattr(cross_compiler.shutil, "which", found)
+    monkeypatch.setattr("te_select.backends.cross_compiler.shutil.which", found)
     monkeypatch.setattr(cross_compiler.importlib.util, "find_spec", lambda _name: None)
     cross_compiler._find.cache_clear()
     try:
-        with pytest.raises(ToolchainError, match="aarch64-linux-gnu-gcc"):
+        with raises(ToolchainError, match="aarch64-linux-gnu-gcc"):
             te_select.export(WORKLOADS[:1], tmp_path / "mask.so", TARGET)
     finally:
         cross_compiler._find.cache_clear()
@@ -155,21 +154,23 @@ def test_failed_build_leaves_the_files_that_were_there(path, tmp_path, monkeypat
 def test_file_of_somebody_else_is_refused_before_the_build(tmp_path, monkeypatch):
     (tmp_path / "mask.aarch64.json").write_text("{}")
     monkeypatch.setattr("te_select.compiler.export.build_scheduled", None)
-    with pytest.raises(ArtifactError, match=r"mask.aarch64.json is no manifest of te-select"):
+    with raises(ArtifactError, match=r"mask.aarch64.json is no manifest of te-select"):
         te_select.export(WORKLOADS, tmp_path / "mask.so", TARGET)
     assert names(tmp_path) == ["mask.aarch64.json"]
 
 
 def test_all_libraries_are_written_at_once(path, tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr(atomic, "replace_all", lambda files: calls.append(sorted(files)))
+    monkeypatch.setattr(
+        "te_select.base.atomic.replace_all", lambda files: calls.append(sorted(files))
+    )
     found = {tmp_path / each.name: stored.read(each) for each in path.parent.glob("*.so")}
     stored.write_all(found)
     assert calls == [sorted(tmp_path / name for name in names(path.parent))]
 
 
 def test_shell_tells_of_each_library(path, tmp_path):
-    document = cli.run_json(*WORDS, "-o", tmp_path / "mask.so", "--static")
+    document = run_json(*WORDS, "-o", tmp_path / "mask.so", "--static")
     assert document["path"] == str(tmp_path / "mask.so")
     found = [(Path(each["path"]).name, each["target"]["name"]) for each in document["libraries"]]
     assert found == [(f"mask.{MACHINE}.so", LEVELS), ("mask.aarch64.so", "aarch64")]
@@ -177,8 +178,8 @@ def test_shell_tells_of_each_library(path, tmp_path):
         "mask.aarch64.a",
         f"mask.{MACHINE}.a",
     ]
-    shown = cli.run(*WORDS, "-o", tmp_path / "mask.so").stdout
+    shown = run(*WORDS, "-o", tmp_path / "mask.so").stdout
     assert all(f"{tmp_path}/{name}\n" in shown for name, _ in found)
-    assert cli.run("verify", tmp_path / "mask.so").exit_code == 0
-    inspected = cli.run_json("inspect", tmp_path / "mask.so")
+    assert run("verify", tmp_path / "mask.so").exit_code == 0
+    inspected = run_json("inspect", tmp_path / "mask.so")
     assert inspected["path"] == str(tmp_path / f"mask.{MACHINE}.so")

@@ -4,12 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-import te_select
-from te_select.errors import BroadcastError, SelectError
+from te_select import BroadcastError, Kernel, SelectError, Workload, export, load, where
 from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.systems import OPS, System, onnx_where
-from te_select.operator.workload import Workload
 from te_select.verify.reference import first_difference, placed
 from tests.corpus.cases import Run
 from tests.corpus.values import literal, operands
@@ -76,8 +74,8 @@ def _compiled(workloads, folder):
     if not workloads:
         return {}
     ordered = sorted(workloads, key=lambda workload: workload.name)
-    loaded = te_select.load(te_select.export(ordered, folder / "corpus.so"))
-    return {ordered[0].name: loaded} if isinstance(loaded, te_select.Kernel) else dict(loaded)
+    loaded = load(export(ordered, folder / "corpus.so"))
+    return {ordered[0].name: loaded} if isinstance(loaded, Kernel) else dict(loaded)
 
 
 def _result(run, made, kernels, seed):
@@ -103,7 +101,7 @@ def _difference(run, workload, given, out):
         return f"out is {out.dtype} {out.shape}, expected {given[1].dtype} {workload.out_shape}"
     values = literal(run.case, "out", workload.dtype)
     views = placed(workload, *given)
-    found = first_difference(out, *views) or first_difference(te_select.where(*views), *views)
+    found = first_difference(out, *views) or first_difference(where(*views), *views)
     if found or values is None:
         return found
     expected = values.reshape(out.shape)

@@ -5,7 +5,7 @@ from te_select.dlight.legalized import legalized
 
 
 @pytest.mark.parametrize(
-    ("shape", "index"),
+    "shape, index",
     [((5,), lambda i: (i,)), ((5,), lambda i: (i + 2,)), ((3, 3), lambda i: (i, i))],
 )
 def test_select_of_a_part_of_an_operand_is_no_where(shape, index):

@@ -1,7 +1,7 @@
 """The dlight rule: what it schedules, what it leaves to TVM, and that the bits stay the same."""
 
-import pytest
 import tvm
+from pytest import mark
 from tvm import relax
 from tvm.s_tir import dlight
 
@@ -11,8 +11,8 @@ from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.defaults import default_config
 from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM
+from tests.support import flat_and_scalar
 from tests.support.relax_models import TARGET, expected, operands, run, where_module
-from tests.support.workloads import flat_and_scalar
 
 AROUND_A_VECTOR = (1, 7, 15, 16, 17, 31, 63, 64, 65, 129, 4099)
 CASES = [
@@ -45,7 +45,7 @@ def scheduled(mod):
         return dlight.ApplyDefaultSchedule(Select())(mod)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[3]}-{case[1]}")
+@mark.parametrize("case", CASES, ids=lambda case: f"{case[3]}-{case[1]}")
 def test_scheduled_where_gives_the_same_bits(case):
     arrays = operands(*case)
     mod = scheduled(legalized(*case))
@@ -53,7 +53,7 @@ def test_scheduled_where_gives_the_same_bits(case):
     assert run(mod, TARGET, arrays) == expected(arrays)
 
 
-@pytest.mark.parametrize("case", LEFT.values(), ids=LEFT)
+@mark.parametrize("case", LEFT.values(), ids=LEFT)
 def test_what_is_better_left_is_left_to_tvm(case):
     func = legalized(*case)["where"]
     assert Select().apply(func, TARGET, False) is None
@@ -72,21 +72,20 @@ OTHER_TARGETS = (
 )
 
 
-@pytest.mark.parametrize("kind", OTHER_TARGETS)
+@mark.parametrize("kind", OTHER_TARGETS)
 def test_target_that_is_no_cpu_of_ours_is_left_to_tvm(kind):
     func = legalized((512,), (512,), (512,))["where"]
     assert Select().apply(func, tvm.target.Target(kind), False) is None
 
 
-@pytest.mark.parametrize(
-    ("case", "parallel", "past_cache"),
+@mark.parametrize(
+    "case, parallel, past_cache",
     [
         (((4096,), (4096,), (4096,)), False, False),
         (((1 << 20,), (1 << 20,), (1 << 20,)), True, False),
         (((1 << 24,), (1 << 24,), (1 << 24,)), True, True),
         ((("n",), ("n",), ("n",)), True, False),
     ],
-    ids=["small", "threads", "large", "named"],
 )
 def test_size_decides_on_threads_and_on_stores_past_the_cache(case, parallel, past_cache):
     text = str(scheduled(legalized(*case))["where"])
@@ -108,8 +107,8 @@ def test_select_that_is_not_of_a_where_is_left_to_tvm():
     assert [name for name, each in given.OTHERS.items() if rule.apply(each, TARGET, False)] == []
 
 
-@pytest.mark.parametrize(
-    ("elements", "left"), [(31, False), (32, True), (255, True), (256, False), ("m", False)]
+@mark.parametrize(
+    "elements, left", [(31, False), (32, True), (255, True), (256, False), ("m", False)]
 )
 def test_rows_of_128_to_1023_bytes_are_left(elements, left):
     pattern = access_pattern(Workload((1000, 1), (1000, elements), (1000, elements)))
@@ -118,9 +117,7 @@ def test_rows_of_128_to_1023_bytes_are_left(elements, left):
         assert default_config(pattern, TARGET).rows and not rule._config(pattern, TARGET).rows
 
 
-@pytest.mark.parametrize(
-    ("rows", "streams"), [((1 << 26) - 1, False), (1 << 26, True), ("n", False)]
-)
+@mark.parametrize("rows, streams", [((1 << 26) - 1, False), (1 << 26, True), ("n", False)])
 def test_stores_of_64_mb_go_past_the_cache(rows, streams):
     flags = rule._flags(access_pattern(flat_and_scalar(rows, "int8")))
     assert flags == SKIP | BACKWARDS | (STREAM if streams else 0)

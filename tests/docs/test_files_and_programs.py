@@ -6,8 +6,7 @@ import re
 import pytest
 
 from te_select.backends.programs import _C_COMPILERS
-from tests.support import ROOT
-from tests.support.programs import python
+from tests.support import ROOT, python
 
 PAGE = (ROOT / "docs" / "files-and-programs.md").read_text()
 WATCH = """

@@ -1,15 +1,15 @@
 """Every code block of every page is run, in the order of its page, or says why it is not."""
 
 import json
-import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
+from os import environ, pathsep
 from pathlib import Path
+from sys import executable
 
-import pytest
+from pytest import MonkeyPatch, fixture, importorskip, mark, raises
 from typer.main import get_command
 
 from te_select.cli.verbs import app
@@ -44,11 +44,11 @@ def pages_with(*marks):
     return [page for page in PAGES if page in wanted]
 
 
-@pytest.fixture(scope="session", autouse=True)
+@fixture(scope="session", autouse=True)
 def kernels_of_where(tmp_path_factory):
     """One cache of the kernels of where() for all pages; the worker's parent folder is shared."""
     folder = tmp_path_factory.getbasetemp().parent / "kernels-of-where"
-    with pytest.MonkeyPatch.context() as patch:
+    with MonkeyPatch.context() as patch:
         patch.setenv("TE_SELECT_CACHE_DIR", str(folder))
         yield
 
@@ -60,13 +60,13 @@ def run_page(page, folder, *marks):
     shutil.copytree(ROOT / "tuning_logs", folder / "tuning_logs")  # commands write to it
     own = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(folder))
     paths = {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "PYTHONPATH": os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)])),
+        "PATH": pathsep.join([str(Path(executable).parent), environ["PATH"]]),
+        "PYTHONPATH": pathsep.join(filter(None, [environ.get("PYTHONPATH"), str(ROOT)])),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.run_page", page, *marks],
+        [executable, "-m", "tests.support.run_page", page, *marks],
         cwd=folder,
-        env={**os.environ, **own, **paths},
+        env={**environ, **own, **paths},
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
@@ -79,14 +79,14 @@ def run_page(page, folder, *marks):
     assert ran == wanted
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", pages_with(""))
+@mark.slow
+@mark.parametrize("page", pages_with(""))
 def test_blocks_of_a_page_run_in_its_order(page, tmp_path):
     run_page(page, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("language", "code"),
+@mark.parametrize(
+    "language, code",
     [
         ("python", "assert x == 2"),
         ("sh", "false\ntrue"),
@@ -97,33 +97,33 @@ def test_blocks_of_a_page_run_in_its_order(page, tmp_path):
 def test_block_that_fails_is_named(language, code, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"```python\nx = 1\n```\n\n```{language}\n{code}\n```\n")
-    with pytest.raises(PageError, match=rf"failed: {page}:6"):
+    with raises(PageError, match=rf"failed: {page}:6"):
         run_page(str(page), tmp_path)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("page", pages_with(SLOW))
+@mark.long
+@mark.parametrize("page", pages_with(SLOW))
 def test_blocks_that_take_long_run_too(page, tmp_path):
     run_page(page, tmp_path, SLOW)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", pages_with(NEEDS))
+@mark.slow
+@mark.parametrize("page", pages_with(NEEDS))
 def test_blocks_run_where_their_packages_are(page, tmp_path, monkeypatch):
     for package in {name for b in blocks(page) if b.mark == NEEDS for name in b.reason.split()}:
-        pytest.importorskip(package)
+        importorskip(package)
     monkeypatch.delenv("PYTHONPATH", raising=False)  # which hides torch
     run_page(page, tmp_path, NEEDS)
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("page", pages_with(CUDA))
+@mark.gpu
+@mark.parametrize("page", pages_with(CUDA))
 def test_blocks_for_cuda_run_where_there_is_a_device(page, tmp_path):
     assert not driver.missing()
     run_page(page, tmp_path, CUDA)
 
 
-@pytest.mark.parametrize("block", ALL, ids=lambda block: block.place)
+@mark.parametrize("block", ALL, ids=lambda block: block.place)
 def test_block_is_run_or_says_why_it_is_not(block):
     assert block.language, (
         "name its language: python, sh, c, cpp, json, or text for what is no code"
@@ -136,7 +136,7 @@ def test_block_is_run_or_says_why_it_is_not(block):
         assert block.language in RUN or block.mark == NOT_RUN
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "block", [b for b in ALL if b.mark == FROM], ids=lambda block: f"{block.place} {block.reason}"
 )
 def test_block_of_a_file_stands_in_it(block):
@@ -150,7 +150,7 @@ def test_block_of_a_file_stands_in_it(block):
     assert not [line for line in shown if line not in lines], "in this order"
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "block",
     [b for b in ALL if b.language in ("sh", "python") and b.mark in (CUDA, NOT_RUN)],
     ids=lambda block: block.place,

@@ -2,15 +2,15 @@
 
 import re
 from pathlib import Path
+from re import findall, sub
 
-import pytest
+from pytest import mark
 from typer.main import get_command
 
 import te_select
-from te_select import errors
+from te_select import BroadcastError, errors
 from te_select.base import cache, levels
 from te_select.cli.verbs import app
-from te_select.errors import BroadcastError
 from te_select.operator.broadcast import RULES, broadcast, format_shape
 from te_select.runtime.call.cpu.profile import DECISIONS
 from tests.support import ROOT
@@ -21,19 +21,19 @@ FIGURE = re.compile(r"(?<![\w.^])(?<!\D-)(?:\d+\.\d+|\d{3,})(?=x\b|(?!\w|\.\d))"
 MEASURED = ("docs/measurements.md", "docs/targets.md", "docs/tuning.md", "docs/where.md")
 
 
-@pytest.mark.parametrize("page", PAGES)
+@mark.parametrize("page", PAGES)
 def test_links_lead_to_files_of_the_repository(page):
     text = (ROOT / page).read_text()
     missing = [link for link in LINK.findall(text) if not ((ROOT / page).parent / link).exists()]
     assert not missing
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
+@mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
 def test_page_has_a_place_in_the_navigation(page):
     assert f": {Path(page).name}\n" in (ROOT / "mkdocs.yml").read_text()
 
 
-@pytest.mark.parametrize("name", te_select.__all__)
+@mark.parametrize("name", te_select.__all__)
 def test_public_name_is_in_the_reference(name):
     text = (ROOT / "docs" / "reference.md").read_text()
     shown = "errors" if hasattr(errors, name) else name
@@ -43,19 +43,19 @@ def test_public_name_is_in_the_reference(name):
 def test_every_verb_is_in_the_table_of_commands():
     text = (ROOT / "docs" / "commands.md").read_text().partition("\n## ")[0]
     cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
-    assert set(get_command(app).commands) == set(re.findall(r"`(\w+)`", "".join(cells)))
+    assert set(get_command(app).commands) == set(findall(r"`(\w+)`", "".join(cells)))
 
 
 def test_no_page_installs_us_by_a_name_that_an_index_may_have():
     """Another's package of that name would be taken, if its version is higher."""
     scripts = (ROOT / "examples").rglob("*.py")
     for path in (*map(ROOT.joinpath, PAGES), ROOT / "Makefile", *scripts):
-        installed = re.findall(r"pip install ([^\n`&]*)", path.read_text())
+        installed = findall(r"pip install ([^\n`&]*)", path.read_text())
         words = [word.strip("'\"") for line in installed for word in line.split()]
         assert not {"te-select", "te-select-runtime", "te-select-runtime[cli]"} & {*words}, path
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "step",
     [
         levels.ABOVE_BASELINE,
@@ -69,21 +69,21 @@ def test_dockerfile_takes_these_steps(step):
 
 def test_lists_of_all_levels_are_the_rows():
     for name in (*PAGES, "te_select/cli/where.py"):
-        listed = re.findall(r"x86-64-v2,x86-64-v3,x86[\w,-]*-v\d", (ROOT / name).read_text())
+        listed = findall(r"x86-64-v2,x86-64-v3,x86[\w,-]*-v\d", (ROOT / name).read_text())
         assert {*listed} <= {levels.ABOVE_BASELINE}, name
     assert "`, `".join(levels.NAMES) in (ROOT / "docs/targets.md").read_text()
 
 
 def test_oldest_python_is_the_same_wherever_it_is_named():
     project = (ROOT / "pyproject.toml").read_text()
-    (oldest,) = re.findall(r'^requires-python = ">=(3\.\d+)"', project, re.MULTILINE)
+    (oldest,) = findall(r'^requires-python = ">=(3\.\d+)"', project, re.MULTILINE)
     assert f'python_version = "{oldest}"' in project
     assert f'target-version = "{oldest.replace("3.", "py3")}"' in project
     release = ROOT / "release/runtime_wheel.py"
     assert oldest.replace("3.", "OLDEST = ") in release.read_text()
     others = ("Makefile", "setup.py", "tests/test_installing.py")
     for path in (*map(ROOT.joinpath, (*PAGES, *others)), release):
-        told = re.findall(r"Python (?:from )?(3\.\d+) o(?:r newer|n\b)", path.read_text())
+        told = findall(r"Python (?:from )?(3\.\d+) o(?:r newer|n\b)", path.read_text())
         assert {*told} <= {oldest}, path
 
 
@@ -103,7 +103,7 @@ def rows_side_by_side():
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-@pytest.mark.parametrize("row", rows_side_by_side(), ids=lambda row: row[0])
+@mark.parametrize("row", rows_side_by_side(), ids=lambda row: row[0])
 def test_row_of_the_rules_is_what_they_give(row):
     shapes = [
         tuple(int(dim) for dim in shape.strip("[] ").split(",") if dim)
@@ -116,9 +116,9 @@ def test_row_of_the_rules_is_what_they_give(row):
             assert cell == "-"
 
 
-@pytest.mark.parametrize("page", ["docs/schedules.md", "docs/shipping.md", "docs/quickstart.md"])
+@mark.parametrize("page", ["docs/schedules.md", "docs/shipping.md", "docs/quickstart.md"])
 def test_figure_of_a_page_stands_among_the_measurements(page):
     measured = "".join((ROOT / name).read_text() for name in MEASURED)
-    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
-    text = re.sub(r"`[^`]*`|Python 3\.\d+", "", text)
+    text = sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    text = sub(r"`[^`]*`|Python 3\.\d+", "", text)
     assert not [figure for figure in FIGURE.findall(text) if figure not in FIGURE.findall(measured)]

@@ -4,8 +4,7 @@ import re
 import sys
 
 from te_select.base import imports
-from tests.support import ROOT
-from tests.support.programs import ended
+from tests.support import ROOT, ended
 
 
 def warned(folder, text, *options):
@@ -13,7 +12,7 @@ def warned(folder, text, *options):
     script = folder / "caller.py"
     script.write_text(text)
     (folder / "file").touch()
-    done = ended(sys.executable, *options, script, TE_SELECT_CACHE_DIR=str(folder / "file"))
+    done = ended(sys.executable, *options, script, TE_SELECT_CACHE_DIR=folder / "file")
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()[0].removeprefix(f"{script}:")
 

@@ -9,15 +9,15 @@ import pickle
 import signal
 import sys
 from pathlib import Path
+from signal import SIGALRM
 
 import numpy as np
-import pytest
+from pytest import fixture, importorskip, mark
 
 import te_select
 from te_select import where
-from tests.support.programs import python
+from tests.support import flat, flat_and_scalar, python
 from tests.support.runtime_standin import kernel
-from tests.support.workloads import flat, flat_and_scalar
 
 SOURCES = Path(te_select.__file__).parent
 N = 64
@@ -33,19 +33,19 @@ KINDS += (FloatingPointError, KeyError, AttributeError, MemoryError)
 PYTHONS_OWN = (ImportError, ModuleNotFoundError)
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def _errstate():
     """Restore NumPy's: an exception on the line that leaves a with block keeps what it has set."""
     with np.errstate():
         yield
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def own_cache(family):
     """Kernels that are built."""
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def no_collector():
     gc.disable()  # errors in what the collector calls are lost
     yield
@@ -69,7 +69,7 @@ def interrupted(call, line, kind):
         if event == "line" and not made and not leaves_block(frame):
             lines += 1
             if lines - 1 == line:
-                signal.raise_signal(signal.SIGALRM)
+                signal.raise_signal(SIGALRM)
         return trace
 
     def leaves_block(frame):
@@ -80,7 +80,7 @@ def interrupted(call, line, kind):
         begun.add(place)
         return is_left
 
-    before = signal.signal(signal.SIGALRM, handle)
+    before = signal.signal(SIGALRM, handle)
     tracer = sys.gettrace()
     found = None
     try:
@@ -90,7 +90,7 @@ def interrupted(call, line, kind):
         found = error
     finally:
         sys.settrace(tracer)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(SIGALRM, before)
     return lines, None if [found] == made else found or "nothing"
 
 
@@ -119,7 +119,7 @@ CALLS = {  # of two kernels and a file
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@mark.parametrize("name", CALLS)
 def test_exception_of_a_handler_passes_through_a_call(tmp_path, name):
     most, call = CALLS[name]
     k, scalar = kernel(W), kernel(flat_and_scalar(N))
@@ -129,9 +129,9 @@ def test_exception_of_a_handler_passes_through_a_call(tmp_path, name):
     assert_passes(lambda: call(k, scalar, path), most)
 
 
-@pytest.mark.parametrize("recorded", [False, True])
+@mark.parametrize("recorded", [False, True])
 def test_exception_of_a_handler_passes_through_calls_of_torch(recorded):
-    torch = pytest.importorskip("torch")
+    torch = importorskip("torch")
     from te_select.torch import where as of_torch
 
     cond, x, y = map(torch.from_numpy, (COND, X, Y))
@@ -181,7 +181,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.relative_to(SOURCES).as_posix())
+@mark.parametrize("path", PATHS, ids=lambda path: path.relative_to(SOURCES).as_posix())
 def test_pythons_exceptions_are_caught_by_caught_alone(path):
     for node in ast.walk(ast.parse(path.read_text())):
         names = [ast.unparse(each) for each in named_in(node) if is_built_in(each)]

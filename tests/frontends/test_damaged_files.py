@@ -4,15 +4,14 @@ Those of OpenVINO and oneDNN are in ``benchmarks/soak/readers.py``.
 """
 
 import random
-import sys
 from pathlib import Path
 
 import pytest
 
 from te_select import ModelError, read_model
+from tests.support import script
 from tests.support.damaged_bytes import damaged
 from tests.support.models import model, tensor
-from tests.support.programs import ended
 
 CHILD = """
 import resource, sys
@@ -76,5 +75,5 @@ def test_damaged_files_are_refused_in_one_line_or_read(tmp_path):
     ]
     made = model(nodes, [tensor("x", "float32", ["batch", 4])])
     (tmp_path / "own.onnx").write_bytes(made.SerializeToString())
-    done = ended(sys.executable, "-c", CHILD, tmp_path / "own.onnx", timeout=300)
+    done = script(CHILD, tmp_path / "own.onnx", timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,6 +1,6 @@
 """Graphs of oneDNN: the status, shapes and producer of every Select; and files that are refused."""
 
-import pytest
+from pytest import mark, raises
 
 from te_select import ModelError, Workload, read_model
 from tests.frontends.told import check, check_refused
@@ -43,14 +43,14 @@ READ = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", READ)
+@mark.parametrize("case", READ)
 def test_select_is_read_as_the_graph_says(tmp_path, case):
     ops, *expected = READ[case]
     check(read(ops, tmp_path), *expected)
 
 
-@pytest.mark.parametrize(
-    ("mode", "shapes"), [("numpy", ([4], [2, 4], [])), ("none", ([2, 4], [2, 4], [2, 4]))]
+@mark.parametrize(
+    "mode, shapes", [("numpy", ([4], [2, 4], [])), ("none", ([2, 4], [2, 4], [2, 4]))]
 )
 def test_mode_is_the_rule_of_the_workload(tmp_path, mode, shapes):
     """oneDNN's numpy is the two-step one, and none wants equal shapes."""
@@ -58,8 +58,8 @@ def test_mode_is_the_rule_of_the_workload(tmp_path, mode, shapes):
     assert found.workload.auto_broadcast == mode
 
 
-@pytest.mark.parametrize(
-    ("ops", "said"),
+@mark.parametrize(
+    "ops, said",
     [
         ([select([3], [4], [])], "do not broadcast"),
         ([select([5, 4], [4], [])], "cond"),
@@ -83,11 +83,9 @@ def test_graph_that_contradicts_itself_is_one_clear_line(tmp_path, ops, said):
     check_refused(read, ops, tmp_path, said)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", '{"graph": 3}', "[" * 100_000, "\xff", "NaN"]
-)
+@mark.parametrize("text", ["", "{", "[]", "{}", '{"graph": 3}', "[" * 100_000, "\xff", "NaN"])
 def test_file_that_is_no_graph_is_one_clear_line(tmp_path, text):
     path = tmp_path / "graph.json"
     path.write_text(text, encoding="latin-1")
-    with pytest.raises(ModelError, match="no oneDNN graph"):
+    with raises(ModelError, match="no oneDNN graph"):
         read_model(path)

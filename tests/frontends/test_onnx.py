@@ -1,11 +1,11 @@
 import numpy as np
-import pytest
+from pytest import importorskip, mark
 
 from te_select import Workload
 from tests.frontends.told import check, check_refused
 from tests.support.models import ints, model, read, tensor
 
-onnx = pytest.importorskip("onnx")
+onnx = importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 node = helper.make_node
@@ -171,15 +171,13 @@ READ = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", READ)
+@mark.parametrize("case", READ)
 def test_file_is_read_as_it_would_run(tmp_path, case):
     nodes, inputs, parts, *expected = READ[case]
     check(read(model(nodes, inputs, **parts), tmp_path), *expected)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "opset", "said"), [("bfloat16", 13, "opset 16"), ("string", 17, "NumPy")]
-)
+@mark.parametrize("dtype, opset, said", [("bfloat16", 13, "opset 16"), ("string", 17, "NumPy")])
 def test_type_without_kernels_is_refused_with_what_selects_it(tmp_path, dtype, opset, said):
     made = model([WHERE], like(["batch", 1], ["batch", 4], dtype), opsets={"": opset})
     (found,) = read(made, tmp_path)
@@ -209,6 +207,6 @@ BROKEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BROKEN)
+@mark.parametrize("case", BROKEN)
 def test_file_that_cannot_be_a_model_is_one_clear_line(tmp_path, case):
     check_refused(read, BROKEN[case][0], tmp_path, BROKEN[case][1])

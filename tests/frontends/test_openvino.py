@@ -3,14 +3,14 @@
 from contextlib import suppress
 
 import numpy as np
-import pytest
+from pytest import importorskip, mark
 
 from te_select import ModelError, Workload
 from te_select.verify import reference
 from tests.frontends.told import check
 from tests.support.openvino_ir import AXIS, edge, layer, net, parameter, read, select
 
-pytest.importorskip("defusedxml")
+importorskip("defusedxml")
 
 OF_NONE = Workload.openvino_select(*[("parameter0_0", 4)] * 3, auto_broadcast="none")
 PDPD = Workload.openvino_select((3,), (2, 3, 4), (3, 4), "float32", "pdpd", 1)
@@ -33,7 +33,9 @@ def of_isnan():
 def of_open_rank():
     one = ("FP32", [])
     layers = [
-        *(parameter(0, "BOOL", "4"), parameter(1, "FP32", "?"), parameter(2, "I64", "?")),
+        parameter(0, "BOOL", "4"),
+        parameter(1, "FP32", "?"),
+        parameter(2, "I64", "?"),
         layer(4, "Reshape", [("FP32", [-1]), ("I64", [-1])], [one]),
         layer(3, "Select", [("BOOL", [4]), one, one], [one]),
     ]
@@ -45,7 +47,9 @@ def of_ints(between, last_kind="Reshape"):
     """A Select before some layers of arithmetic, before a Reshape or Broadcast."""
     vector = ("I64", [3])
     layers = [
-        *(parameter(0, "BOOL", "3"), parameter(1, "I64", "3"), parameter(2, "FP32", "?")),
+        parameter(0, "BOOL", "3"),
+        parameter(1, "I64", "3"),
+        parameter(2, "FP32", "?"),
         layer(3, "Select", [("BOOL", [3]), vector, vector], [vector]),
         *(layer(10 + k, "Add", [vector, vector], [vector]) for k in range(between)),
         layer(4, last_kind, [("FP32", [-1]), vector], [("FP32", [-1, -1, -1])]),
@@ -120,7 +124,7 @@ READ = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", READ)
+@mark.parametrize("case", READ)
 def test_select_is_read_as_openvino_runs_it(tmp_path, case):
     text, *expected = READ[case]
     check(read(text, tmp_path), *expected)
@@ -139,12 +143,12 @@ ATTRIBUTES = [
 ]
 
 
-@pytest.mark.parametrize("version", ["opset1", "opset8", "opset16", "extension"])
-@pytest.mark.parametrize("then", [(3,), (3, 3), (2, 3, 3)], ids=len)
-@pytest.mark.parametrize("attributes", ATTRIBUTES, ids=str)
+@mark.parametrize("version", ["opset1", "opset8", "opset16", "extension"])
+@mark.parametrize("then", [(3,), (3, 3), (2, 3, 3)], ids=len)
+@mark.parametrize("attributes", ATTRIBUTES, ids=str)
 def test_defaults_of_attributes_are_those_of_openvino(tmp_path, attributes, then, version):
     """What it refuses is no Select of ours either."""
-    openvino = pytest.importorskip("openvino")
+    openvino = importorskip("openvino")
     text = select("3", ",".join(map(str, then)), "3", **attributes)
     head, _, tail = text.rpartition('version="opset1"')  # that of the Select
     text = f'{head}version="{version}"{tail}'
@@ -164,7 +168,7 @@ def test_defaults_of_attributes_are_those_of_openvino(tmp_path, attributes, then
     np.testing.assert_array_equal(np.where(cond, x, y), out[0].data)
 
 
-pytest.importorskip("defusedxml")
+importorskip("defusedxml")
 
 
 def body(select_edges, cond="BOOL"):

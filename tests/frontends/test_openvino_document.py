@@ -15,7 +15,7 @@ ODD = [parameter(0, "FP32", "?"), layer(1, "Abs", [("FP32", [-1])], [("FP32", [-
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text, said",
     [
         ("", "no OpenVINO IR"),
         (GOOD[: len(GOOD) // 2], "no OpenVINO IR"),

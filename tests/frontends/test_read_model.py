@@ -2,14 +2,13 @@
 
 import os
 
-import pytest
+from pytest import importorskip, mark, raises
 
 import te_select
 from te_select import ModelError, read_model
-from te_select.frontends import onednn_graph
+from tests.support import python
 from tests.support.models import model, tensor
 from tests.support.onednn_graph import select as onednn_select
-from tests.support.programs import python
 
 
 def test_it_is_exported_and_needs_no_compiler():
@@ -21,12 +20,12 @@ def test_it_is_exported_and_needs_no_compiler():
     assert {"ModelNode", "read_model"} <= set(te_select.__all__)
 
 
-NAMES = pytest.mark.parametrize("name", ["model.onnx", "model.xml", "graph.json", "model"])
+NAMES = mark.parametrize("name", ["model.onnx", "model.xml", "graph.json", "model"])
 
 
 @NAMES
 def test_file_that_is_not_there(tmp_path, name):
-    with pytest.raises(ModelError, match="is missing; expected a model file"):
+    with raises(ModelError, match="is missing; expected a model file"):
         read_model(tmp_path / name)
 
 
@@ -35,12 +34,12 @@ def test_what_is_no_regular_file(tmp_path, name):
     path = tmp_path / name
     os.mkfifo(path)
     for odd in (tmp_path, path, "/dev/zero", ""):
-        with pytest.raises(ModelError, match="is not a regular file; expected a model file"):
+        with raises(ModelError, match="is not a regular file; expected a model file"):
             read_model(odd)
 
 
 def test_format_is_told_by_first_bytes_if_not_by_name(tmp_path):
-    pytest.importorskip("onnx")
+    importorskip("onnx")
     from onnx import helper
 
     path = tmp_path / "model.bin"
@@ -53,7 +52,7 @@ def test_format_is_told_by_first_bytes_if_not_by_name(tmp_path):
     assert [node.status for node in read_model(path)] == ["compiled"]
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "data",
     [
         b"",
@@ -65,16 +64,16 @@ def test_format_is_told_by_first_bytes_if_not_by_name(tmp_path):
     ],
 )
 def test_bytes_that_are_no_model(tmp_path, data):
-    pytest.importorskip("onnx")
+    importorskip("onnx")
     path = tmp_path / "model.onnx"
     path.write_bytes(data)
-    with pytest.raises(ModelError, match="no ONNX model"):
+    with raises(ModelError, match="no ONNX model"):
         read_model(path)
 
 
 def test_flood_of_nodes_is_refused_behind_fields_of_every_width(tmp_path):
     """None, or of 1, 4, 8 and any number of bytes, which are no parts of a graph for ONNX."""
-    pytest.importorskip("onnx")
+    importorskip("onnx")
     fields = (b"", b"\x78\x01", b"\x7d" + b"\xff" * 4, b"\x79" + b"\xff" * 8, b"\x7a\x02\xff\xff")
     for before in fields:
         inside = before + b"\x0a\x00" * 300_001
@@ -82,27 +81,25 @@ def test_flood_of_nodes_is_refused_behind_fields_of_every_width(tmp_path):
         varint = bytes([length & 127 | 128, length >> 7 & 127 | 128, length >> 14])
         path = tmp_path / "model.onnx"
         path.write_bytes(b"\x3a" + varint + inside)
-        with pytest.raises(ModelError, match="more than 300000 nodes"):
+        with raises(ModelError, match="more than 300000 nodes"):
             read_model(path)
 
 
 def test_flood_of_layers_is_refused(tmp_path):
-    pytest.importorskip("defusedxml")
+    importorskip("defusedxml")
     layers = "".join(f'<layer id="{i}" type="A"/>' for i in range(100_001))
     path = tmp_path / "model.xml"
     path.write_text(f"<net><layers>{layers}</layers></net>")
-    with pytest.raises(ModelError, match="more than 100000 layers"):
+    with raises(ModelError, match="more than 100000 layers"):
         read_model(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "most"), [("graph.json", 4), ("model.xml", 64), ("model.onnx", 2047)]
-)
+@mark.parametrize("name, most", [("graph.json", 4), ("model.xml", 64), ("model.onnx", 2047)])
 def test_file_that_is_too_large_is_refused_unread(tmp_path, name, most):
     path = tmp_path / name
     path.touch()
     os.truncate(path, most + 1 << 20)
-    with pytest.raises(ModelError, match=f"larger than {most} MiB"):
+    with raises(ModelError, match=f"larger than {most} MiB"):
         read_model(path)
 
 
@@ -110,9 +107,9 @@ def test_file_larger_than_the_memory_is_an_error_of_the_model(tmp_path, monkeypa
     def out_of_memory(file):
         raise MemoryError
 
-    monkeypatch.setattr(onednn_graph, "read_onednn", out_of_memory)
+    monkeypatch.setattr("te_select.frontends.onednn_graph.read_onednn", out_of_memory)
     (tmp_path / "graph.json").touch()
-    with pytest.raises(ModelError, match="larger than the memory"):
+    with raises(ModelError, match="larger than the memory"):
         read_model(tmp_path / "graph.json")
 
 
@@ -124,5 +121,5 @@ def test_nodes_are_values(tmp_path):
     (one,), (two,) = read_model(path), read_model(path)
     assert one == two
     assert hash(one) == hash(two)
-    with pytest.raises(AttributeError):
+    with raises(AttributeError):
         one.status = "refused"

@@ -1,7 +1,7 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest import mark, raises
 
 from te_select import ModelError
 from te_select.frontends.status import Site, model_node
@@ -22,8 +22,8 @@ def judged(cond, then, else_, dtype="float32", at=None, **of_tensors):
     return model_node(at or site(), operands)
 
 
-@pytest.mark.parametrize(
-    ("cond", "then", "else_"),
+@mark.parametrize(
+    "cond, then, else_",
     [
         (("n", "m"), (), ()),
         (("n", 1), ("n", "m"), ("m",)),
@@ -39,8 +39,8 @@ def test_one_name_on_an_axis_compiles(cond, then, else_):
     assert node.reason == ""
 
 
-@pytest.mark.parametrize(
-    ("cond", "then", "else_", "reason"),
+@mark.parametrize(
+    "cond, then, else_, reason",
     [
         (("n",), (4,), (), "n of cond and 4 of then"),
         (("n",), ("m",), (), "n of cond and m of then"),
@@ -58,7 +58,7 @@ def test_what_the_call_decides_is_dispatched(cond, then, else_, reason):
     assert reason in node.reason
 
 
-@pytest.mark.parametrize("dim", [1, "n", None])
+@mark.parametrize("dim", [1, "n", None])
 def test_more_axes_than_any_kernel_takes_are_refused(dim):
     assert judged((dim,) * 64, (4,), ()).status != "refused"
     node = judged((dim,) * 70, (4,), ())
@@ -94,7 +94,7 @@ def test_pdpd_lays_else_and_cond_over_then():
 def test_onednn_cond_that_would_widen_the_output_is_no_guess():
     onednn = site(OPS["onednn"], "numpy")
     assert judged(("n",), (1,), (), at=onednn).status == "dispatched"
-    with pytest.raises(ModelError, match="cond"):
+    with raises(ModelError, match="cond"):
         judged((3,), (1,), (), at=onednn)
 
 
@@ -113,7 +113,7 @@ def test_compiled_workload_takes_every_call_that_broadcasts(cond, then, else_, n
     try:
         node = judged(cond, then, else_)
     except ModelError:
-        with pytest.raises(ValueError, match=r"broadcast|mismatch"):
+        with raises(ValueError, match=r"broadcast|mismatch"):
             np.broadcast_shapes(*map(bound, (cond, then, else_)))
         return
     if node.workload is None:

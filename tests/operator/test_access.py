@@ -1,16 +1,16 @@
 """The access pattern: merged loops, which operands move, bytes moved."""
 
 import itertools
-import math
+from math import prod
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest import approx, mark
 
+from te_select import Workload
 from te_select.operator.access import access_pattern
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.workload import Workload
 from tests.operator.test_broadcast import related_shapes
 
 workloads = st.builds(
@@ -47,7 +47,7 @@ def test_linear_loops_reach_the_elements_that_numpy_reaches(workload):
             sum(i * s for i, s in zip(at, reversed(strides), strict=True))
             for at in itertools.product(*map(range, extents))
         ]
-        elements = np.arange(math.prod(shape)).reshape(shape)
+        elements = np.arange(prod(shape)).reshape(shape)
         assert walked == np.broadcast_to(elements, out_shape).ravel().tolist()
 
 
@@ -59,16 +59,16 @@ def test_loops_cover_the_axes_and_bytes_count_every_array_once(workload):
     out = carried_shapes(workload)[-1]
     assert covered == [axis for axis, dim in enumerate(out) if dim != 1]
     assert all(a != b for a, b in itertools.pairwise(movers(workload)))
-    assert pattern.elements == math.prod(out)
+    assert pattern.elements == prod(out)
     if pattern.elements:
         sides = (workload.then_shape, workload.else_shape, workload.out_shape)
-        cond = math.prod(workload.cond_shape)
-        then, else_, out = map(math.prod, sides)
+        cond = prod(workload.cond_shape)
+        then, else_, out = map(prod, sides)
         read = then + else_ if cond > 1 else max(then, else_)
         assert pattern.bytes_moved() == cond + width * (read + out)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shapes, dtype, expected",
     [
         (((2, 3) * 6, (2, 3) * 6, (2, 3) * 6), "float32", f"{6**6}:cte"),
@@ -92,7 +92,7 @@ def test_named_dims_merge_like_sizes():
     assert pattern.bytes_moved({"n": 3, "b": 2}) == 12 + 8 * (24 + 1 + 24)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shapes, block, density, read",
     [
         (((64, 64), (64, 64), (64, 64)), 1, 0.5, 2.0),  # every line of both sides has some of it
@@ -107,10 +107,10 @@ def test_named_dims_merge_like_sizes():
 def test_bytes_that_are_needed_leave_out_what_is_not_selected(shapes, block, density, read):
     workload = Workload(*shapes)
     pattern = access_pattern(workload)
-    out = math.prod(workload.out_shape)
-    cond = math.prod(workload.cond_shape)
-    side = 4 * math.prod(workload.then_shape)
+    out = prod(workload.out_shape)
+    cond = prod(workload.cond_shape)
+    side = 4 * prod(workload.then_shape)
     scalar = pattern.bytes_moved() - cond - 4 * out - side * (2 if workload.else_shape else 1)
-    assert pattern.bytes_needed(density, block) == pytest.approx(
+    assert pattern.bytes_needed(density, block) == approx(
         cond + 4 * out + read * side + scalar, abs=8
     )

@@ -1,14 +1,14 @@
 """The four broadcast rules, against NumPy and the corners of the specifications."""
 
-import itertools
 import re
+from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest import mark, raises
 
-from te_select.errors import BroadcastError, SelectError
+from te_select import BroadcastError, SelectError
 from te_select.operator.broadcast import MAX_RANK, RULES, broadcast, joined, parse_axis, parse_shape
 
 DIMS = st.sampled_from([0, 1, 1, 2, 3])
@@ -103,8 +103,8 @@ def by_pdpd(*shapes, axis):
 
 
 def test_pdpd_lays_cond_and_else_over_then_from_axis_on():
-    small = [each for rank in range(3) for each in itertools.product((0, 1, 2), repeat=rank)]
-    for *shapes, axis in itertools.product(small, small, small, range(-2, 4)):
+    small = [each for rank in range(3) for each in product((0, 1, 2), repeat=rank)]
+    for *shapes, axis in product(small, small, small, range(-2, 4)):
         try:
             made = broadcast(*shapes, "pdpd", axis)
             found = made.out_shape, made.cond_axes, made.then_axes, made.else_axes
@@ -113,10 +113,10 @@ def test_pdpd_lays_cond_and_else_over_then_from_axis_on():
         assert found == by_pdpd(*shapes, axis=axis), (shapes, axis)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@mark.parametrize("count", [1, 2, 3])
 def test_shapes_join_as_numpy_says(count):
-    small = [each for rank in range(3) for each in itertools.product((0, 1, 2, 3), repeat=rank)]
-    for shapes in itertools.product(small, repeat=count):
+    small = [each for rank in range(3) for each in product((0, 1, 2, 3), repeat=rank)]
+    for shapes in product(small, repeat=count):
         assert joined(*shapes) == numpy_shape(*shapes), shapes
 
 
@@ -137,24 +137,24 @@ COMBINED = [  # rules, shapes of cond, then and else, and out or None
 ]
 
 
-@pytest.mark.parametrize("rules, shapes, out", COMBINED)
+@mark.parametrize("rules, shapes, out", COMBINED)
 def test_names_equal_themselves_and_do_not_broadcast(rules, shapes, out):
     assert [result(*shapes, rule) for rule in rules] == [out] * len(rules)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shapes, wider",
     [(((5,), (1,), ()), "[5]"), (((2, 3), (3,), ()), "[2,3]"), (((2, 1), (3,), (1,)), "[2,3]")],
 )
 def test_cond_that_would_widen_is_told_of_the_rule_that_lets_it(shapes, wider):
-    with pytest.raises(BroadcastError, match="'multidirectional', NumPy's own rule") as refused:
+    with raises(BroadcastError, match="'multidirectional', NumPy's own rule") as refused:
         broadcast(*shapes, "numpy")
     assert str(refused.value).endswith(f"would give {wider}")
 
 
-@pytest.mark.parametrize("cond", [(2,), (4, 2), ("n",)])
+@mark.parametrize("cond", [(2,), (4, 2), ("n",)])
 def test_cond_that_no_rule_takes_is_told_of_none(cond):
-    with pytest.raises(BroadcastError) as refused:
+    with raises(BroadcastError) as refused:
         broadcast(cond, (3,), (3,), "numpy")
     assert "multidirectional" not in str(refused.value)
 
@@ -184,9 +184,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("function, given, said", REFUSED)
+@mark.parametrize("function, given, said", REFUSED)
 def test_refusal_names_what_is_wrong(function, given, said):
-    with pytest.raises(BroadcastError, match=said) as error:
+    with raises(BroadcastError, match=said) as error:
         function(*given)
     assert isinstance(error.value, SelectError) and isinstance(error.value, ValueError)
 

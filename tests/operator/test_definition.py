@@ -3,15 +3,15 @@
 from functools import lru_cache
 
 import numpy as np
-import pytest
 import tvm
 import tvm_ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytest import mark
 
+from te_select import Workload
 from te_select.operator.definition import definition
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.workload import Workload
 from tests.support import strategies as s
 
 ONE_PER_WIDTH = ("uint8", "float16", "float32", "int64", "complex128")
@@ -43,7 +43,7 @@ def test_unscheduled_definition_selects_what_numpy_does(workload):
     check_against_numpy(workload)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "workload",
     [
         *(Workload((3, 1), (1, 5), (3, 5), name, "multidirectional") for name in ELEMENT_TYPES),
@@ -65,7 +65,7 @@ def test_named_dims_take_their_size_from_the_call(batch, n):
     check_against_numpy(symbolic.bind({"batch": batch, "n": n}), symbolic=symbolic)
 
 
-@pytest.mark.parametrize("name", sorted(ELEMENT_TYPES))
+@mark.parametrize("name", sorted(ELEMENT_TYPES))
 def test_buffers_are_of_unsigned_ints_without_more_alignment(name):
     func = definition(Workload(("n", 3), ("n", 3), (3,), name))
     cond, *others = [param.ty for param in func.params]

@@ -2,17 +2,17 @@
 
 import ml_dtypes
 import numpy as np
-import pytest
 import tvm_ffi
+from pytest import importorskip, mark, raises, skip
 
-from te_select.errors import DTypeError, SelectError
+from te_select import DTypeError, SelectError
 from te_select.operator.dtypes import ELEMENT_TYPES, element_type, from_dlpack_code, numpy_dtype
 from tests.support.edited_copy import run_with
 
 ALL = sorted(ELEMENT_TYPES)
 
 
-@pytest.mark.parametrize("name", ALL)
+@mark.parametrize("name", ALL)
 def test_type_is_that_of_numpy_and_of_dlpack(name):
     found = ELEMENT_TYPES[name]
     numpys = numpy_dtype(name)
@@ -26,22 +26,22 @@ def test_type_is_that_of_numpy_and_of_dlpack(name):
         assert (tvm_ffi.dtype(name).type_code, tvm_ffi.dtype(name).bits) == (found.code, found.bits)
 
 
-@pytest.mark.parametrize("name", ALL)
+@mark.parametrize("name", ALL)
 def test_torch_dtypes_name_themselves(name):
-    torch = pytest.importorskip("torch")
+    torch = importorskip("torch")
     if not hasattr(torch, name):
-        pytest.skip(f"torch has no {name}")
+        skip(f"torch has no {name}")
     assert element_type(getattr(torch, name)) is ELEMENT_TYPES[name]
 
 
-@pytest.mark.parametrize("name", ["float32", "bfloat16", "int8", "float8_e5m2"])
+@mark.parametrize("name", ["float32", "bfloat16", "int8", "float8_e5m2"])
 def test_jax_dtypes_name_themselves(name):
-    jnp = pytest.importorskip("jax.numpy")
+    jnp = importorskip("jax.numpy")
     assert element_type(getattr(jnp, name)) is ELEMENT_TYPES[name]
 
 
 def test_type_that_others_lack_is_a_line_and_refused_by_them(tmp_path):
-    pytest.importorskip("torch")
+    importorskip("torch")
     line = '        ElementType("float8_e4m3", 1, 8),\n'
     code = """
 import ml_dtypes, numpy as np, torch
@@ -85,9 +85,9 @@ OTHERS += [np.longdouble, ml_dtypes.int4, ml_dtypes.float8_e4m3fnuz]
 OTHERS += [np.dtype(name).newbyteorder("S") for name in ("int16", "float32", "complex64")]
 
 
-@pytest.mark.parametrize("dtype", OTHERS, ids=repr)
+@mark.parametrize("dtype", OTHERS, ids=repr)
 def test_other_types_are_refused_with_the_list_of_known_ones(dtype):
-    with pytest.raises(DTypeError) as error:
+    with raises(DTypeError) as error:
         element_type(dtype)
     assert repr(dtype) in str(error.value)
     assert all(name in str(error.value) for name in ELEMENT_TYPES)
@@ -95,7 +95,7 @@ def test_other_types_are_refused_with_the_list_of_known_ones(dtype):
     assert isinstance(error.value, TypeError)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "dtype, meant",
     [
         ("f32", "float32"),
@@ -108,11 +108,11 @@ def test_other_types_are_refused_with_the_list_of_known_ones(dtype):
     ],
 )
 def test_nearly_right_name_is_answered_with_the_one_meant(dtype, meant):
-    with pytest.raises(DTypeError, match=f"; did you mean {meant}\\?$"):
+    with raises(DTypeError, match=f"; did you mean {meant}\\?$"):
         element_type(dtype)
 
 
 def test_torch_type_that_no_kernel_takes_is_refused():
-    torch = pytest.importorskip("torch")
-    with pytest.raises(DTypeError, match=r"torch\.qint8"):
+    torch = importorskip("torch")
+    with raises(DTypeError, match=r"torch\.qint8"):
         element_type(torch.qint8)

@@ -1,15 +1,14 @@
 """The table of systems: rules, element types, type names; there is no other such table."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest import importorskip, mark, raises
 
+from te_select import BroadcastError, DTypeError, SelectError, Workload
 from te_select.cli.workloads import WorkloadFlags, gather
-from te_select.errors import BroadcastError, DTypeError, SelectError
 from te_select.operator.broadcast import RULES
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.operator.systems import OPS, TYPE_NAMES, onnx_where
-from te_select.operator.workload import Workload
 from tests.support.onednn_graph import only, select
 
 CONSTRUCTORS = {
@@ -42,7 +41,7 @@ def test_flag_constructor_and_table_make_one_workload(op, cond, then, else_, dty
     assert made(by_flag) == expected
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "op, options, message",
     [
         ("onednn", {"dtype": "int8"}, f"does not take int8; {ONE_OF} float32, float16, bfloat16"),
@@ -58,7 +57,7 @@ def test_flag_constructor_and_table_make_one_workload(op, cond, then, else_, dty
 def test_refusal_names_system_value_and_what_is_accepted(op, options, message):
     named = {"onednn": "oneDNN Graph Select ", "openvino": "OpenVINO Select-1 "}
     of_onnx = {15: "Where of opset 15 ", 8: ""}
-    with pytest.raises((BroadcastError, DTypeError)) as error:
+    with raises((BroadcastError, DTypeError)) as error:
         CONSTRUCTORS[op]((3,), (3,), (3,), **options)
     name = named.get(op) or of_onnx.get(options.get("opset"), "ONNX Where ")
     assert str(error.value) == f"{name}{message}"
@@ -83,7 +82,7 @@ def test_names_in_onednn_graphs_are_those_of_the_table(tmp_path):
 
 
 def test_onnx_names_are_those_of_its_protobuf():
-    onnx = pytest.importorskip("onnx")
+    onnx = importorskip("onnx")
     numbers = {name.lower(): number for name, number in onnx.TensorProto.DataType.items()}
     for spelled, name in TYPE_NAMES["onnx"].items():
         there = onnx.helper.tensor_dtype_to_np_dtype(numbers[spelled])
@@ -91,7 +90,7 @@ def test_onnx_names_are_those_of_its_protobuf():
 
 
 def test_openvino_names_are_those_of_its_types():
-    openvino = pytest.importorskip("openvino")
+    openvino = importorskip("openvino")
     attributes = {word for word in TYPE_NAMES["openvino"] if not word.startswith(("bool", "fp"))}
     for word in (*attributes, "boolean"):
         assert getattr(openvino.Type, word).get_type_name() == word

@@ -1,20 +1,19 @@
 """Workloads: the systems they come from, their names, and their JSON form."""
 
 import itertools
-import json
 import pickle
 import re
 from functools import partial
+from json import dumps, loads
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest import mark, raises
 
-from te_select.errors import BroadcastError, DTypeError, SelectError
+from te_select import BroadcastError, DTypeError, SelectError, Workload
 from te_select.operator.broadcast import RULES
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.workload import Workload
 
 DIMS = st.integers(0, 5) | st.sampled_from(["n", "m", "x", "n_x2", "c1", "e"])
 
@@ -50,7 +49,7 @@ def test_names_are_equal_exactly_where_workloads_are(a, b):
     assert (a.name == b.name) == (a == b)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "a, b",
     [
         ((("axb",), ("axb",), ()), (("a", "b"), ("a", "b"), ())),
@@ -74,7 +73,7 @@ def test_name_is_readable_and_stays_what_it_is():
 
 @given(workloads())
 def test_json_and_pickle_lead_back_to_an_equal_workload(workload):
-    back = Workload.from_json(json.loads(json.dumps(workload.to_json())))
+    back = Workload.from_json(loads(dumps(workload.to_json())))
     assert back == pickle.loads(pickle.dumps(workload)) == workload
     assert hash(back) == hash(workload)
     assert back.out_shape == workload.out_shape
@@ -86,7 +85,7 @@ def test_lists_and_numpy_dims_and_types_make_the_same_workload():
     assert a.to_json()["cond_shape"] == [2, 3]
     by_axis = [Workload((2, 3), (2, 3), (2,), "float32", "pdpd", axis) for axis in (0, np.int64(0))]
     assert by_axis[0] == by_axis[1] and by_axis[0].name == by_axis[1].name
-    assert json.dumps(by_axis[1].to_json())
+    assert dumps(by_axis[1].to_json())
 
 
 def test_str_says_shapes_type_and_rule():
@@ -133,8 +132,8 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("error, function, given, said", REFUSED, ids=map(str, range(len(REFUSED))))
+@mark.parametrize("error, function, given, said", REFUSED, ids=map(str, range(len(REFUSED))))
 def test_refusal_is_one_short_line(error, function, given, said):
-    with pytest.raises(error, match=said or None) as caught:
+    with raises(error, match=said or None) as caught:
         function(*given)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400

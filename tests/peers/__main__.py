@@ -7,18 +7,18 @@ With ``--compare`` each call is made by both, compared, and repeated with larger
 
 import argparse
 import importlib.util
-import json
-import os
 import re
 import subprocess
 import sys
 import tempfile
+from json import dumps, loads
+from os import environ, pathsep
 from pathlib import Path
 
 from tests.peers.both import PROFILE
 
 HERE = Path(__file__).parent
-KNOWN = json.loads((HERE / "known.json").read_text())
+KNOWN = loads((HERE / "known.json").read_text())
 CALLS = re.compile(r"\b(np|numpy|xp)\.(where|select|copyto|putmask)\(")
 LIBRARIES = {  # where the tests are, and the keywords of those that run
     "numpy": (["numpy._core.tests.test_multiarray", "numpy.lib", "numpy.ma"], ""),
@@ -75,7 +75,7 @@ def run(library, mode, tests, keyword, arguments):
             "PEERS_REPORT": str(report),
             "HYPOTHESIS_STORAGE_DIRECTORY": folder,
             "PYTHONHASHSEED": "0",  # workers order parameters alike
-            "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONPATH": pathsep.join([str(HERE.parents[1]), environ.get("PYTHONPATH", "")]),
         }
         if mode == "compare":
             variables["TE_SELECT_PROFILE"] = PROFILE
@@ -91,7 +91,7 @@ def run(library, mode, tests, keyword, arguments):
         done = subprocess.run(
             list(map(str, command)),
             cwd=folder,
-            env={**os.environ, **variables},
+            env={**environ, **variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -99,7 +99,7 @@ def run(library, mode, tests, keyword, arguments):
             check=False,
         )
         if report.exists():
-            return json.loads(report.read_text())
+            return loads(report.read_text())
     print(f"{library}, {mode}: exit code {done.returncode}\n{done.stdout[-3000:]}", file=sys.stderr)
     return {}
 
@@ -184,7 +184,7 @@ def main(arguments=None):
         if not options.json:
             show(name, report[name])
     if options.json:
-        print(json.dumps(report, indent=2))
+        print(dumps(report, indent=2))
     return any(found["wrong"] for found in report.values())
 
 

@@ -6,11 +6,11 @@ tables with NumPy's functions as keys have NumPy's own. PEERS_FUNCTIONS names th
 functions. The file PEERS_REPORT gets what the tests came to, and the calls that kernels served.
 """
 
-import importlib
 import json
-import os
 import sys
 from collections import Counter
+from importlib import import_module
+from os import environ
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +84,7 @@ class Recorder:
             output["peers"] = own
         else:
             found = {"tests": self.tests, "failures": self.failures, **own}
-            Path(os.environ["PEERS_REPORT"]).write_text(json.dumps(found))
+            Path(environ["PEERS_REPORT"]).write_text(json.dumps(found))
 
 
 def pytest_configure(config):
@@ -93,11 +93,11 @@ def pytest_configure(config):
 
 def _start():
     """Replace the functions, as the mode says."""
-    importlib.import_module(os.environ["PEERS_IMPORT"])
-    module = importlib.import_module(os.environ.get("PEERS_FUNCTIONS", "te_select"))
+    import_module(environ["PEERS_IMPORT"])
+    module = import_module(environ.get("PEERS_FUNCTIONS", "te_select"))
     ours = {getattr(np, name): getattr(module, name) for name in NAMES}
     both = Both()
-    mode = os.environ["PEERS"]
+    mode = environ["PEERS"]
     if mode == "compare":
         ours = {numpy_s: both.function(numpy_s, other) for numpy_s, other in ours.items()}
     if mode != "plain":

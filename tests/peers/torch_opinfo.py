@@ -1,10 +1,10 @@
 """The samples and errors that torch has for tests of its own where, for that of te_select.torch."""
 
-import functools
 import os
+from functools import partial
 
-import pytest
 import torch
+from pytest import mark, raises
 from torch.testing._internal.common_methods_invocations import op_db
 
 import te_select.torch
@@ -22,7 +22,7 @@ def samples(dtype, requires_grad=False):
         yield sample.args[0], sample.input, *sample.args[1:]
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@mark.parametrize("dtype", TYPES, ids=str)
 def test_samples(dtype):
     for given in samples(dtype):
         found = WHERE(*given)
@@ -35,19 +35,19 @@ def test_samples(dtype):
 def test_errors():
     for wrong in INFO.error_inputs("cpu"):
         sample = wrong.sample_input
-        with pytest.raises(wrong.error_type):
+        with raises(wrong.error_type):
             WHERE(sample.args[0], sample.input, *sample.args[1:])
 
 
-@pytest.mark.parametrize("dtype", DIFFERENTIABLE, ids=str)
+@mark.parametrize("dtype", DIFFERENTIABLE, ids=str)
 def test_gradients(dtype):
     for cond, x, y in samples(dtype, requires_grad=True):
         sides = [each for each in (x, y) if isinstance(each, torch.Tensor)]
-        assert torch.autograd.gradcheck(functools.partial(WHERE, cond), sides)
-        assert torch.autograd.gradgradcheck(functools.partial(WHERE, cond), sides)
+        assert torch.autograd.gradcheck(partial(WHERE, cond), sides)
+        assert torch.autograd.gradgradcheck(partial(WHERE, cond), sides)
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@mark.parametrize("dtype", TYPES, ids=str)
 def test_operator(dtype):
     for given in samples(dtype):
         torch.library.opcheck(torch.ops.te_select.where.default, given)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.support.tuning_fakes import BIG, ROWS, SMALL
-from tests.support.tuning_records import make
+from tests.support.tuning import BIG, ROWS, SMALL, make
 
 
 @pytest.fixture(scope="session")

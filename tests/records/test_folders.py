@@ -4,56 +4,46 @@ import json
 
 import pytest
 
-from te_select.records import folders, log, lookup
+from te_select.records import folders, log
+from te_select.records.lookup import find
+from tests.support import flat
 from tests.support.cli import run, run_json
 from tests.support.machines import on_x86_64
-from tests.support.tuning_cli import FLAGS, ON
-from tests.support.tuning_fakes import SMALL
-from tests.support.tuning_records import V4, add
-from tests.support.workloads import flat
+from tests.support.tuning import FLAGS, ON, SMALL, V4, add
 
 EXACT = f"tuned:{V4.name}/w4_1024cte"
 
 
-@pytest.fixture
-def own(tmp_path, monkeypatch):
-    """The user's own folder. It and that of the package hold no records yet."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(folders, "SHIPPED", tmp_path / "shipped")
-    (tmp_path / "shipped").mkdir()
-    return tmp_path / "home" / "te-select" / "tuning_logs"
-
-
-def test_own_record_comes_before_a_shipped_one_of_its_size(own):
-    add(own, flat(1536), unroll=1)
+def test_own_record_comes_before_a_shipped_one_of_its_size(own_records):
+    add(own_records, flat(1536), unroll=1)
     add(folders.SHIPPED, SMALL, said={"seconds": 1e-9}, unroll=2)
-    assert lookup.find(SMALL, V4).origin == EXACT  # and not the own one that is near
-    add(own, SMALL, unroll=8)
-    assert lookup.find(SMALL, V4).config.unroll == 8
+    assert find(SMALL, V4).origin == EXACT  # and not the own one that is near
+    add(own_records, SMALL, unroll=8)
+    assert find(SMALL, V4).config.unroll == 8
 
 
 @pytest.mark.parametrize("home", ["none", "damaged", "missing"])
-def test_shipped_records_are_used_without_own_ones(own, monkeypatch, home):
+def test_shipped_records_are_used_without_own_ones(own_records, monkeypatch, home):
     add(folders.SHIPPED, SMALL)
     if home == "none":
         monkeypatch.setenv("XDG_DATA_HOME", "~no-such-user")
         assert folders.default_folders() == [folders.SHIPPED]
     if home == "damaged":
-        (own / V4.name).mkdir(parents=True)
-        (own / V4.name / log.SESSIONS).write_text("damaged\n")
+        (own_records / V4.name).mkdir(parents=True)
+        (own_records / V4.name / log.SESSIONS).write_text("damaged\n")
         with pytest.warns(RuntimeWarning, match="holds no usable line"):
-            assert lookup.find(SMALL, V4).origin == EXACT
+            assert find(SMALL, V4).origin == EXACT
     else:
-        assert lookup.find(SMALL, V4).origin == EXACT
+        assert find(SMALL, V4).origin == EXACT
 
 
-def test_logs_list_shows_both_folders(own):
-    for folder in (own, folders.SHIPPED):
+def test_logs_list_shows_both_folders(own_records):
+    for folder in (own_records, folders.SHIPPED):
         add(folder, SMALL)
     shown = run("logs", "list").stdout
-    assert f"{own}\n" in shown and f"{folders.SHIPPED}\n" in shown
+    assert f"{own_records}\n" in shown and f"{folders.SHIPPED}\n" in shown
     rows = run_json("logs", "list")["records"]
-    assert [row["folder"] for row in rows] == [str(own), str(folders.SHIPPED)]
+    assert [row["folder"] for row in rows] == [str(own_records), str(folders.SHIPPED)]
 
 
 @on_x86_64
@@ -62,7 +52,7 @@ def test_record_that_was_edited_by_hand_says_so(tmp_path):
     path = tmp_path / V4.name / log.SESSIONS
     path.write_text(json.dumps(json.loads(path.read_text()) | {"seconds": 1e-4}) + "\n")
     said = "edited by hand since it was tuned"
-    assert lookup.find(SMALL, V4, tmp_path).why.endswith(said)
+    assert find(SMALL, V4, tmp_path).why.endswith(said)
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
     assert (row["gain"], row["outcome"], row["edited"]) == (None, "edited by hand", True)
     flags = [*FLAGS, *ON, "--tuning-logs", tmp_path, "-o", tmp_path / "mask.so"]

@@ -1,11 +1,9 @@
 """Which record a workload is compiled with, and why."""
 
 import dataclasses
-import json
-import sys
-import textwrap
+from json import dumps, loads
 
-import pytest
+from pytest import mark, raises, warns
 
 import te_select
 from te_select import Workload
@@ -16,11 +14,8 @@ from te_select.records import folders, log, writer
 from te_select.records.lookup import find
 from te_select.records.origin import NONE_NEAR, NOT_ASKED
 from te_select.records.sizes import representative
-from te_select.schedules.cpu import schedule as cpu
-from tests.support import tuning_records
-from tests.support.programs import ended
-from tests.support.tuning_records import edit, of_another_tvm
-from tests.support.workloads import flat, flat_and_scalar
+from tests.support import flat, flat_and_scalar, script, tuning
+from tests.support.tuning import default_of, edit, of_another_tvm, only
 
 NEAR_BY = "tuned for x86-64-v4 with the same loops and element width"
 DEFAULT_WON = "the default was the best of 3 configs"
@@ -29,7 +24,7 @@ V3, V4 = resolve("x86-64-v3"), resolve("x86-64-v4")
 
 def add(logs, workload, target=V4, session=None, **knobs):
     """Record a config that differs from the default, so that it is seen to be taken."""
-    return tuning_records.add(logs, workload, target, session, **knobs or {"unroll": 2})
+    return tuning.add(logs, workload, target, session, **knobs or {"unroll": 2})
 
 
 def rows(count, length):
@@ -53,8 +48,8 @@ def test_own_record_comes_first(tmp_path):
     assert found.why == f"{NEAR_BY}, 2 times apart in size (10,000 elements): {DEFAULT_WON}"
 
 
-@pytest.mark.parametrize(
-    ("recorded", "asked", "taken"),
+@mark.parametrize(
+    "recorded, asked, taken",
     [
         ([20_000], flat(20_000, "int32"), "tuned:x86-64-v4/w4_20000cte"),
         ([6_000, 30_000, 90_000], flat(40_000), "nearest:x86-64-v4/w4_30000cte"),
@@ -86,7 +81,7 @@ def test_record_in_a_folder_of_its_digest_is_its_targets(tmp_path, monkeypatch):
     """Targets in JSON have folders that are named by ten digits."""
     add(tmp_path, flat(20_000))
     (tmp_path / V4.name).rename(tmp_path / "target-0123456789")
-    monkeypatch.setattr(folders, "of_target", lambda target: "target-0123456789")
+    monkeypatch.setattr("te_select.records.folders.of_target", lambda target: "target-0123456789")
     other = resolve({"kind": "llvm", "mcpu": "x86-64-v4", "mattr": ["-avx512vbmi"]})
     assert origin(flat(20_000), tmp_path, V4) == "tuned:target-0123456789/w4_20000cte"
     assert origin(flat(20_000), tmp_path, other) is None
@@ -98,13 +93,13 @@ def test_log_without_a_usable_line_of_the_target_is_refused(tmp_path):
     (tmp_path / "znver5" / log.SESSIONS).write_text("no log\n")
     assert origin(flat(90_000), tmp_path) is None
     (tmp_path / V4.name / log.SESSIONS).write_text("no log\n")
-    with pytest.raises(te_select.TuningError, match="holds no usable line"):
+    with raises(te_select.TuningError, match="holds no usable line"):
         origin(flat(20_000), tmp_path)
 
 
 def test_named_size_takes_the_closest_record_of_both_folders(tmp_path, monkeypatch):
     roots = [tmp_path / "own", tmp_path / "shipped"]
-    monkeypatch.setattr(folders, "default_folders", lambda _: roots)
+    monkeypatch.setattr("te_select.records.folders.default_folders", lambda _: roots)
     named = flat("n")
     size = access_pattern(representative(named)).elements
     add(roots[0], flat(size // 8))
@@ -147,21 +142,21 @@ def test_record_of_a_level_leaves_machine_knobs_open(tmp_path):
     """Many models of machine have one level."""
     large = flat(1 << 20)
     add(tmp_path, large, V4, unroll=2, stream_from=0)
-    default = cpu.default_config(access_pattern(large), V4.tvm)
-    assert find(large, V4, tmp_path).config == dataclasses.replace(default, unroll=2)
+    tuned = dataclasses.replace(default_of(large), unroll=2)
+    assert find(large, V4, tmp_path).config == tuned
 
 
 def no_record_serves(logs, said):
     """A warning says why, and then there is an error."""
     with (
-        pytest.warns(RuntimeWarning, match=said),
-        pytest.raises(te_select.TuningError, match="no record that this te_select can use"),
+        warns(RuntimeWarning, match=said),
+        raises(te_select.TuningError, match="no record that this te_select can use"),
     ):
         find(flat(20_000), V4, logs)
 
 
-@pytest.mark.parametrize(
-    ("knob", "value"),
+@mark.parametrize(
+    "knob, value",
     [
         ("bytes_per_thread", -2), ("backwards", 2), ("piece", 0), ("vector_bytes", 48),
         ("unroll", 3), ("rows", 1), ("skip", 7), ("parallel", 1),
@@ -169,33 +164,25 @@ def no_record_serves(logs, said):
 )  # fmt: skip
 def test_record_of_an_unfit_config_is_left_out_with_a_warning(tmp_path, knob, value):
     add(tmp_path, flat(20_000))
-    (entry,) = log.read(tmp_path / V4.name).entries
-    line = json.dumps({**entry.session, "config": {**entry.config, knob: value}})
+    entry = only(tmp_path / V4.name)
+    line = dumps({**entry.session, "config": {**entry.config, knob: value}})
     edit(tmp_path / V4.name, lambda lines: lines.__setitem__(0, line))
     said = rf"1 of \d records are left out \(w4_20000cte: its config does not fit.*\b{knob}\b"
     no_record_serves(tmp_path, said)
     add(tmp_path, flat(15_000))
-    with pytest.warns(RuntimeWarning, match=said):
+    with warns(RuntimeWarning, match=said):
         assert origin(flat(20_000), tmp_path) == "nearest:x86-64-v4/w4_15000cte"
-
-
-def test_damaged_line_is_warned_of_and_the_rest_is_used(tmp_path):
-    add(tmp_path, flat(20_000))
-    with (tmp_path / V4.name / log.SESSIONS).open("a") as file:
-        file.write("torn")
-    with pytest.warns(RuntimeWarning, match=r"sessions\.json line 2 is left out"):
-        assert origin(flat(20_000), tmp_path) == "tuned:x86-64-v4/w4_20000cte"
 
 
 def test_records_of_another_tvm_are_refused(tmp_path):
     add(tmp_path, flat(20_000))
-    (entry,) = log.read(tmp_path / V4.name).entries
+    entry = only(tmp_path / V4.name)
     writer.put(tmp_path / V4.name, [of_another_tvm(entry)])
     no_record_serves(tmp_path, r"records are left out .*of TVM 0\.1")
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
+@mark.parametrize(
+    "make, said",
     [
         (lambda path: None, "te-select tune has written"),
         (lambda path: path.touch(), "te-select tune has written"),
@@ -204,12 +191,12 @@ def test_records_of_another_tvm_are_refused(tmp_path):
 )
 def test_folder_without_records_is_refused(tmp_path, make, said):
     make(tmp_path / "logs")
-    with pytest.raises(te_select.TuningError, match=said):
+    with raises(te_select.TuningError, match=said):
         te_select.compile(flat(8), tuning_logs=tmp_path / "logs")
 
 
 def test_false_reads_no_logs(tmp_path, monkeypatch):
-    monkeypatch.setattr(folders, "SHIPPED", tmp_path)
+    monkeypatch.setattr("te_select.records.folders.SHIPPED", tmp_path)
     config = add(tmp_path, flat(20_000))
     assert schedule(flat(20_000), V4).config == config
     found = find(flat(20_000), V4, False)
@@ -244,13 +231,13 @@ FIND = """
 
 def test_records_of_bad_targets_are_left_out_with_a_warning(tmp_path):
     add(tmp_path, flat(20_000))
-    (entry,) = log.read(tmp_path / V4.name).entries
+    entry = only(tmp_path / V4.name)
     with (tmp_path / V4.name / log.SESSIONS).open("a") as file:
         for number, wrong in enumerate(NO_TARGETS, 19_000):
-            target = json.dumps({**json.loads(entry.target), **wrong})
+            target = dumps({**loads(entry.target), **wrong})
             workload = flat(number).to_json()
             odd = {**entry.session, "target": target, "workload": workload}
-            file.write(json.dumps(odd) + "\n")
-    done = ended(sys.executable, "-c", textwrap.dedent(FIND), tmp_path, "20000", V4.name)
+            file.write(dumps(odd) + "\n")
+    done = script(FIND, tmp_path, "20000", V4.name)
     assert done.stdout == "tuned:x86-64-v4/w4_20000cte\n", done.stderr
     assert f"{len(NO_TARGETS)} of {len(NO_TARGETS) + 1} records are left out" in done.stderr

@@ -2,7 +2,7 @@
 
 import pytest
 
-from te_select.errors import ArtifactError
+from te_select import ArtifactError
 from te_select.records import log
 from te_select.records.folders import SHIPPED
 from te_select.runtime.artifact import manifest

@@ -1,14 +1,13 @@
 """The gate: which records are enough, and what the error names."""
 
-import pytest
+from pytest import mark, raises
 
 import te_select
-from te_select import Workload
+from te_select import ArgumentError, TuningError, Workload, export
 from te_select.base import cache
-from te_select.errors import ArgumentError, TuningError
+from tests.support import flat
 from tests.support.machines import on_x86_64
-from tests.support.tuning_records import add
-from tests.support.workloads import flat
+from tests.support.tuning import add
 
 
 def test_nearest_record_is_enough_only_where_it_is_said(tmp_path):
@@ -18,9 +17,7 @@ def test_nearest_record_is_enough_only_where_it_is_said(tmp_path):
         add(tmp_path, flat(2000), te_select.backends.targets.resolve(level))
     near = te_select.compile(flat(1000), **options, require_record="near")
     assert near.origin.startswith("nearest:")
-    with pytest.raises(
-        TuningError, match=r"^no record of its own for 1 of 1 workload: cond \[1000"
-    ):
+    with raises(TuningError, match=r"^no record of its own for 1 of 1 workload: cond \[1000"):
         te_select.compile(flat(1000), **options, require_record=True)
 
 
@@ -28,7 +25,7 @@ def test_kernel_from_the_cache_goes_through_the_gate():
     workload = Workload((3, 1), (3, 7), ())
     assert te_select.compile(workload).origin == "default"
     assert len(cache.entries()) == 1
-    with pytest.raises(TuningError, match=r"te-select tune --all --target \S+ --workload"):
+    with raises(TuningError, match=r"te-select tune --all --target \S+ --workload"):
         te_select.compile(workload, require_record=True)
 
 
@@ -37,23 +34,23 @@ def test_record_of_one_level_of_two_is_not_enough(tmp_path):
     add(tmp_path, flat(1000), te_select.backends.targets.resolve("x86-64-v2"))
     given = flat(1000), "x86-64,x86-64-v2", tmp_path
     te_select.compile(*given)  # to the cache
-    with pytest.raises(TuningError, match=r"no record .* on x86-64 \("):
+    with raises(TuningError, match=r"no record .* on x86-64 \("):
         te_select.compile(*given, require_record=True)
 
 
 def test_export_names_every_level_and_writes_nothing(tmp_path):
     add(tmp_path, flat(1000), te_select.backends.targets.resolve("x86-64-v3"))
     args = [flat(1000)], tmp_path / "lib.so", "x86-64-v3,x86-64-v4", tmp_path
-    with pytest.raises(TuningError, match=r"no record .* for 1 of 2 .* on x86-64-v4 \(") as caught:
-        te_select.export(*args, require_record=True)
+    with raises(TuningError, match=r"no record .* for 1 of 2 .* on x86-64-v4 \(") as caught:
+        export(*args, require_record=True)
     assert not (tmp_path / "lib.so").exists()
     add(tmp_path, flat(1000))
     assert "--target x86-64-v4" in str(caught.value)
-    assert te_select.export(*args, require_record=True) == tmp_path / "lib.so"
+    assert export(*args, require_record=True) == tmp_path / "lib.so"
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
+@mark.parametrize(
+    "given, message",
     [
         ({"require_record": "yes"}, "require_record is 'yes'; expected False, True or \"near\""),
         ({"require_record": 2}, "require_record is 2; expected"),
@@ -62,7 +59,7 @@ def test_export_names_every_level_and_writes_nothing(tmp_path):
     ],
 )
 def test_requirement_that_means_nothing_is_refused(tmp_path, given, message):
-    with pytest.raises(ArgumentError, match=message):
+    with raises(ArgumentError, match=message):
         te_select.compile(flat(8), **given)
-    with pytest.raises(ArgumentError, match=message):
-        te_select.export([flat(8)], tmp_path / "lib.so", **given)
+    with raises(ArgumentError, match=message):
+        export([flat(8)], tmp_path / "lib.so", **given)

@@ -1,60 +1,54 @@
 """Writing records: killed writers, writers at once, folders that cannot be written."""
 
 import dataclasses
-import errno
-import itertools
 import os
 import random
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
 import tvm_ffi
 from filelock import FileLock, Timeout
+from pytest import fixture, mark, raises
 from tvm import s_tir
 from tvm.s_tir import meta_schedule as ms
 
-import te_select
-from te_select import Workload
+from te_select import TuningError
 from te_select.backends import schedule_of
 from te_select.backends.targets import resolve
 from te_select.base import atomic
 from te_select.compiler.scheduling import schedule
-from te_select.records import doubt, folders, log, manage, writer
+from te_select.records import folders, manage, writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
+from te_select.records.log import read
 from te_select.tuning.space import Space
+from tests.support import alike, flat
 from tests.support.machines import OTHER_USER, needs_users
-from tests.support.tuning_fakes import BIG, FEW, ROWS, SMALL
-from tests.support.tuning_records import V4, edit, keys, make, of_another_tvm, record
-from tests.support.workloads import flat
+from tests.support.tuning import BIG, FEW, ROWS, SMALL, V4, edit, keys, make, of_another_tvm, record
 
 WRITTEN = (RECORDS, WORKLOADS, RECORDS, SESSIONS)  # the first time empty
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def flats():
     return [make(flat(n)) for n in (100, 101, 102)]
 
 
-def files_in(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-
-
 def test_records_keep_their_order_so_that_diffs_read_well(tmp_path, entries):
     writer.put(tmp_path, entries)
-    assert list(log.read(tmp_path).entries) == entries
+    assert list(read(tmp_path).entries) == entries
     before = (tmp_path / SESSIONS).read_text().splitlines()
     writer.put(tmp_path, [make(SMALL, 2e-3), make(FEW)])
     after = (tmp_path / SESSIONS).read_text().splitlines()
     assert [after[0], after[2]] == [before[0], before[2]]
     assert keys(tmp_path) == [*(entry.key for entry in entries), make(FEW).key]
-    assert log.read(tmp_path).entries[1].seconds == 2e-3
+    assert read(tmp_path).entries[1].seconds == 2e-3
 
 
 def test_another_broadcast_of_a_kernel_replaces_its_record(tmp_path):
-    writer.put(tmp_path, [make(SMALL), make(Workload((4, 256), (4, 256), (4, 256)))])
+    writer.put(tmp_path, [make(SMALL), make(alike(4, 256))])
     assert keys(tmp_path) == ["w4_1024cte"]
 
 
@@ -62,8 +56,8 @@ class Died(BaseException):
     """Raised instead of the death of a process."""
 
 
-@pytest.mark.parametrize("written", range(len(WRITTEN) + 1))
-@pytest.mark.parametrize("what", ["a new record", "another time", "one less"])
+@mark.parametrize("written", range(len(WRITTEN) + 1))
+@mark.parametrize("what", ["a new record", "another time", "one less"])
 def test_cut_write_leaves_the_old_records_or_the_new(tmp_path, flats, monkeypatch, written, what):
     """After each of its files."""
     writer.put(tmp_path, flats)
@@ -81,39 +75,39 @@ def test_cut_write_leaves_the_old_records_or_the_new(tmp_path, flats, monkeypatc
         else:
             writer.put(tmp_path, [make(FEW) if what == "a new record" else make(flat(101), 2e-3)])
 
-    before = list(log.read(tmp_path).entries)
+    before = list(read(tmp_path).entries)
     with monkeypatch.context() as patched:
-        patched.setattr(writer, "atomic", SimpleNamespace(replace=replace))
+        patched.setattr("te_select.records.writer.atomic", SimpleNamespace(replace=replace))
         if written < len(WRITTEN):
-            with pytest.raises(Died):
+            with raises(Died):
                 write()
         else:
             write()
-    found = list(log.read(tmp_path).entries)
+    found = list(read(tmp_path).entries)
     assert (found == before) == (written < len(WRITTEN))
     assert not any(entry.edited for entry in found)
-    assert log.read(tmp_path).damaged == ()
+    assert read(tmp_path).damaged == ()
     ms.database.JSONDatabase(work_dir=str(tmp_path)).get_all_tuning_records()
     write()
-    assert list(log.read(tmp_path).entries) != before
+    assert list(read(tmp_path).entries) != before
 
 
-@pytest.mark.parametrize("write", [writer.put, writer.drop])
+@mark.parametrize("write", [writer.put, writer.drop])
 def test_lock_is_held_from_reading_to_writing(tmp_path, flats, monkeypatch, write):
     writer.put(tmp_path, flats)
     tried = []
 
     def watched(function):
         def call(*arguments):
-            with pytest.raises(Timeout), ThreadPoolExecutor(1) as other:
+            with raises(Timeout), ThreadPoolExecutor(1) as other:
                 other.submit(FileLock(tmp_path / writer.LOCK).acquire, timeout=0).result()
             tried.append(function)
             return function(*arguments)
 
         return call
 
-    monkeypatch.setattr(log, "read", watched(log.read))
-    monkeypatch.setattr(writer.atomic, "replace", watched(writer.atomic.replace))
+    monkeypatch.setattr("te_select.records.log.read", watched(read))
+    monkeypatch.setattr("te_select.records.writer.atomic.replace", watched(writer.atomic.replace))
     write(tmp_path, flats[:1])
     assert len(tried) == 1 + len(WRITTEN)  # one reading, and the files
 
@@ -127,15 +121,15 @@ def test_prune_and_import_keep_what_was_recorded_meanwhile(tmp_path, flats, monk
 
     writer.put(folder, flats)
     edit(folder, lambda lines: lines.append("torn"))
-    monkeypatch.setattr(doubt, "misfit", looking)
+    monkeypatch.setattr("te_select.records.doubt.misfit", looking)
     manage.prune(tmp_path / "mine")
     assert keys(folder) == [*(entry.key for entry in flats), "w4"]
-    writer.drop(folder, log.read(folder).entries)
+    writer.drop(folder, read(folder).entries)
     writer.put(tmp_path / "theirs" / V4.name, [make(FEW, 2e-3)])
-    monkeypatch.setattr(doubt, "misfit", looking)
+    monkeypatch.setattr("te_select.records.doubt.misfit", looking)
     merged = manage.merge(tmp_path / "theirs", tmp_path / "mine")
     assert (merged.taken, merged.kept) == ([], [f"{V4.name}/w4"])
-    assert log.read(folder).entries[0].seconds == 1e-3
+    assert read(folder).entries[0].seconds == 1e-3
 
 
 def test_damaged_line_stays_until_it_is_pruned(tmp_path, entries):
@@ -144,34 +138,18 @@ def test_damaged_line_stays_until_it_is_pruned(tmp_path, entries):
     for _ in range(3):
         writer.put(tmp_path, [make(FEW)])
         assert keys(tmp_path) == [entries[0].key, entries[2].key, make(FEW).key]
-        (damage,) = log.read(tmp_path).damaged
+        (damage,) = read(tmp_path).damaged
         assert (damage.line, len(damage.text)) == (4, 70)
     ms.database.JSONDatabase(work_dir=str(tmp_path))
     writer.drop(tmp_path, [])
-    assert log.read(tmp_path).damaged == ()
+    assert read(tmp_path).damaged == ()
 
 
-def test_disk_that_fails_leaves_the_old_records(tmp_path, flats, monkeypatch):
-    writer.put(tmp_path, flats)
-    before = files_in(tmp_path)
-
-    def failing(handle):
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(os, "fsync", failing)
-    with pytest.raises(te_select.TuningError, match="cannot be written: Input/output error"):
-        writer.put(tmp_path, [make(flat(103))])
-    assert files_in(tmp_path) == before
-    monkeypatch.undo()
-    writer.put(tmp_path, [make(flat(103))])
-    assert keys(tmp_path) == [*(entry.key for entry in flats), "w4_103cte"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
+@mark.parametrize(
+    "kind, name",
     [
-        *itertools.product(["pipe", "folder"], [writer.LOCK, SESSIONS]),
-        *itertools.product(["folder"], [WORKLOADS, RECORDS]),
+        *product(["pipe", "folder"], [writer.LOCK, SESSIONS]),
+        *product(["folder"], [WORKLOADS, RECORDS]),
     ],
 )
 def test_what_is_no_file_is_refused_without_a_wait(tmp_path, flats, name, kind):
@@ -182,16 +160,16 @@ def test_what_is_no_file_is_refused_without_a_wait(tmp_path, flats, name, kind):
     if (name, kind) == (writer.LOCK, "pipe"):  # a pipe can be locked, but new filelocks refuse it
         try:
             writer.put(folder, [])
-        except te_select.TuningError as error:
+        except TuningError as error:
             assert "cannot be written" in str(error)
         return
-    with pytest.raises(te_select.TuningError, match=r"not a regular file|cannot be written"):
+    with raises(TuningError, match=r"not a regular file|cannot be written"):
         writer.put(folder, [])
 
 
-@pytest.mark.parametrize("wrong", ["a\0b", "x" * 300])
+@mark.parametrize("wrong", ["a\0b", "x" * 300])
 def test_folder_whose_name_is_none_is_refused(tmp_path, wrong):
-    with pytest.raises(te_select.TuningError, match="cannot be written"):
+    with raises(TuningError, match="cannot be written"):
         writer.put(tmp_path / wrong, [])
 
 
@@ -205,7 +183,7 @@ def test_folder_that_may_not_be_written_is_read_all_the_same(flats):
         os.seteuid(mine or OTHER_USER)
         try:
             assert len(keys(Path(name))) == 3
-            with pytest.raises(te_select.TuningError, match="cannot be written: Permission denied"):
+            with raises(TuningError, match="cannot be written: Permission denied"):
                 writer.put(Path(name), [])
         finally:
             os.seteuid(mine)
@@ -220,8 +198,8 @@ def test_drop_of_nothing_writes_no_file(tmp_path, flats):
     assert folders.of_targets(tmp_path.parent)
 
 
-@pytest.mark.parametrize("target", [V4, resolve("cuda:sm_90")], ids=lambda target: target.kind)
-@pytest.mark.parametrize("workload", [FEW, flat(4099, "complex128"), ROWS, BIG], ids=str)
+@mark.parametrize("target", [V4, resolve("cuda:sm_90")], ids=lambda target: target.kind)
+@mark.parametrize("workload", [FEW, flat(4099, "complex128"), ROWS, BIG], ids=str)
 def test_record_rebuilds_exactly_the_function_that_was_measured(workload, target, tmp_path):
     rules = schedule_of(target.kind)
     configs = Space(workload, target).configs
@@ -243,4 +221,4 @@ def test_records_that_this_tvm_cannot_take_are_not_in_its_files(tmp_path, entrie
     writer.put(tmp_path, [entries[0], of_another_tvm(entries[1])])
     database = ms.database.JSONDatabase(work_dir=str(tmp_path))
     assert len(database.get_all_tuning_records()) == 1
-    assert len(log.read(tmp_path).entries) == 2
+    assert len(read(tmp_path).entries) == 2

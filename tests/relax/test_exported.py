@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 import tvm
+from pytest import mark, raises
 from tvm import relax, s_tir
 from tvm.s_tir import dlight
 
-import te_select
-from te_select import ArtifactError
+from te_select import ArtifactError, load
 from te_select.relax import UseSelect
 from tests.support.machines import LEVEL, SEVERAL
 from tests.support.relax_models import TARGET, expected, operands, where_module
@@ -67,15 +66,15 @@ def check(folder, result, script=WRITE):
     assert (done.returncode, done.stdout == result) == (0, True), done.stderr.decode()
 
 
-@pytest.mark.parametrize("shapes", [MASK, LARGE], ids=["mask", "threads"])
+@mark.parametrize("shapes", [MASK, LARGE])
 def test_model_runs_with_the_runtime_of_tvm_alone(tmp_path, shapes):
     check(tmp_path, model(tmp_path, shapes, SEVERAL))
 
 
 def test_model_with_kernels_is_no_library_that_was_changed(tmp_path):
     model(tmp_path, MASK, LEVEL)
-    with pytest.raises(ArtifactError, match=r"model\.so has kernels that were linked into it"):
-        te_select.load(tmp_path / "model.so")
+    with raises(ArtifactError, match=r"model\.so has kernels that were linked into it"):
+        load(tmp_path / "model.so")
 
 
 @dlight.ScheduleRule.from_callable("Parallel")
@@ -90,9 +89,7 @@ def negative_before(c, x, y):
     return relax.op.where(c, relax.op.negative(x), y)
 
 
-@pytest.mark.parametrize(
-    ("loops", "threads", "ours"), [(True, 2, False), (True, 1, True), (False, 2, True)]
-)
+@mark.parametrize("loops, threads, ours", [(True, 2, False), (True, 1, True), (False, 2, True)])
 def test_threads_are_those_of_tvm_if_it_has_some(tmp_path, loops, threads, ours):
     """Ours have a name of their own. TVM has some in a model with a parallel loop."""
     passes = [UseSelect(TARGET), relax.transform.LegalizeOps()]

@@ -1,17 +1,16 @@
 """The passes: which wheres they replace, why others are left, and that the bits stay the same."""
 
 import numpy as np
-import pytest
 import tvm
+from pytest import fixture, mark, raises
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from te_select import TargetError, Workload
-from te_select.errors import ArgumentError
+from te_select import ArgumentError, TargetError, Workload
 from te_select.relax import UseSelect, UseUnfusedSelect, passes, report
 from te_select.relax.passes import kernel_target
-from tests.support.programs import python
+from tests.support import python
 from tests.support.relax_models import TARGET, expected, operands, reasons, run, where_module
 
 LONG = ((512,), (512,), (512,))
@@ -40,7 +39,7 @@ def decisions(mod):
     return [(place, done) for place, done, _ in report(mod)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[3]}-{len(case[1])}")
+@mark.parametrize("case", CASES, ids=lambda case: f"{case[3]}-{len(case[1])}")
 def test_where_runs_our_kernel_and_gives_the_same_bits(case):
     arrays = operands(*case)
     mod = UseSelect(TARGET)(where_module(*case))
@@ -50,8 +49,8 @@ def test_where_runs_our_kernel_and_gives_the_same_bits(case):
     assert run(mod, TARGET, arrays) == expected(arrays) == run(where_module(*case), TARGET, arrays)
 
 
-@pytest.mark.parametrize("case", [(*LONG, "float32"), (("b", 1), ("b", "n"), (), "int8")])
-@pytest.mark.parametrize("pipeline", PIPELINES)
+@mark.parametrize("case", [(*LONG, "float32"), (("b", 1), ("b", "n"), (), "int8")])
+@mark.parametrize("pipeline", PIPELINES)
 def test_unfused_where_of_a_pipeline_runs_our_kernel(pipeline, case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "logs").mkdir()
@@ -116,7 +115,7 @@ def test_wanted_decides_place_by_place():
     )
 
 
-@pytest.fixture
+@fixture
 def exported(monkeypatch):
     """What the passes ask of `export`: how many workloads, target, logs and options."""
     asked = []
@@ -126,7 +125,7 @@ def exported(monkeypatch):
         asked.append((len(workloads), target, tuning_logs, options))
         return original(workloads, path, target, tuning_logs, **options)
 
-    monkeypatch.setattr(passes, "export", export)
+    monkeypatch.setattr("te_select.relax.passes.export", export)
     return asked
 
 
@@ -135,8 +134,8 @@ def test_logs_and_target_are_those_of_the_kernels(exported):
     assert exported == [(1, kernel_target(OTHER), False, {"static": "object"})]
 
 
-@pytest.mark.parametrize(
-    ("shapes", "reason"),
+@mark.parametrize(
+    "shapes, reason",
     [
         (((4,), (4,), (4,)), "out has 4 elements; a kernel gains from 256 on"),
         (((0, 4), (0, 4), ()), "out has 0 elements; a kernel gains from 256 on"),
@@ -236,7 +235,7 @@ def half_replaced(place):
     return UseSelect(TARGET, wanted=lambda each, _: each == place)(where_module(*LONG, build=two))
 
 
-@pytest.mark.parametrize("place", ["main#0", "main#1"])
+@mark.parametrize("place", ["main#0", "main#1"])
 def test_kernel_of_an_earlier_pass_serves_equal_wheres(place):
     arrays = operands(*LONG)
     mod = UseSelect(TARGET)(half_replaced(place))
@@ -245,7 +244,7 @@ def test_kernel_of_an_earlier_pass_serves_equal_wheres(place):
     assert run(mod, TARGET, arrays) == run(where_module(*LONG, build=two), TARGET, arrays)
 
 
-@pytest.mark.parametrize("place", ["main#0", "main#1"])
+@mark.parametrize("place", ["main#0", "main#1"])
 def test_kernel_of_an_earlier_pass_serves_no_other_target(place):
     mod = UseSelect(OTHER)(half_replaced(place))
     assert [where for where, done in decisions(mod) if done == "replaced"] == [place]
@@ -280,12 +279,12 @@ def test_target_around_the_making_of_the_pass_is_taken(exported):
 
 def test_report_of_a_compiled_model_is_refused():
     made = tvm.compile(where_module((4,), (4,), (4,)), TARGET)
-    with pytest.raises(ArgumentError, match="mod is a VMExecutable; expected the IRModule"):
+    with raises(ArgumentError, match="mod is a VMExecutable; expected the IRModule"):
         report(made)
 
 
-@pytest.mark.parametrize(
-    ("target", "message"),
+@mark.parametrize(
+    "target, message",
     [
         ("cuda:sm_90", "target 'cuda:sm_90' cannot have kernels inside a model; expected one of"),
         ("cuda", "target 'cuda' cannot have kernels inside a model"),
@@ -298,9 +297,9 @@ def test_report_of_a_compiled_model_is_refused():
         ),
     ],
 )
-@pytest.mark.parametrize("make", [UseSelect, UseUnfusedSelect])
+@mark.parametrize("make", [UseSelect, UseUnfusedSelect])
 def test_target_without_kernels_is_refused_by_the_pass(make, target, message):
-    with pytest.raises(TargetError, match=message):
+    with raises(TargetError, match=message):
         make(target)
 
 

@@ -7,8 +7,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from te_select import Workload
-from te_select.errors import ArgumentError
+from te_select import ArgumentError, Workload
 from te_select.relax import UseSelect, UseUnfusedSelect, report
 from tests.support.relax_models import TARGET, reasons, where_module
 

@@ -1,6 +1,6 @@
 """The target of a model's kernels follows TVM's."""
 
-import platform
+from platform import machine
 
 import pytest
 from tvm.target import Target
@@ -10,9 +10,9 @@ from te_select.relax.passes import kernel_target
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    "given, name",
     [
-        (Target("llvm"), platform.machine().replace("_", "-")),
+        (Target("llvm"), machine().replace("_", "-")),
         (Target({"kind": "llvm", "mtriple": "x86_64-conda-linux-gnu"}), "x86-64"),
         (Target({"kind": "llvm", "mcpu": "znver3", "num-cores": 2}), "znver3"),
         (Target({"kind": "llvm", "mcpu": "znver3"}, host="llvm"), "znver3"),
@@ -27,7 +27,7 @@ from te_select.relax.passes import kernel_target
             "aarch64:neoverse-n1",
         ),
         ("x86-64-v2,x86-64-v3", "x86-64-v2,x86-64-v3"),
-        ("llvm", platform.machine().replace("_", "-")),
+        ("llvm", machine().replace("_", "-")),
         (None, resolve("native").name),
     ],
 )

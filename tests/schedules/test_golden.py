@@ -15,7 +15,7 @@ from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
-from tests.support import golden
+from tests.support import alike, golden
 
 HERE = Path(__file__).parent
 BOTH = {
@@ -24,11 +24,11 @@ BOTH = {
     "rows_of_three": Workload((1 << 20, 1), (1 << 20, 3), (1 << 20, 3)),
 }
 OF_CPU = BOTH | {
-    "all_move": Workload((1024, 4099), (1024, 4099), (1024, 4099)),
+    "all_move": alike(1024, 4099),
     "rows_of_named_length": Workload(("n", 1), ("n", "m"), ("n", "m")),
 }
 OF_CUDA = BOTH | {
-    "all_move": Workload((4096, 4099), (4096, 4099), (4096, 4099)),
+    "all_move": alike(4096, 4099),
     "odd_rows": Workload(("n", 1), ("n", 1021), (1021,), "bfloat16"),
 }
 

@@ -4,28 +4,25 @@ import dataclasses
 import inspect
 import re
 
-import pytest
 import tvm_ffi
+from pytest import mark, raises
 
+from te_select import ArgumentError, Workload
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
-from te_select.errors import ArgumentError
 from te_select.operator.access import access_pattern
-from te_select.operator.workload import Workload
-from te_select.schedules import knobs, leaf
+from te_select.schedules import leaf
 from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.span import Span
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda.span import Span as CudaSpan
-from te_select.schedules.knobs import knob
+from te_select.schedules.knobs import check, knob, of
 from te_select.tuning.space import Space
-from tests.support import ROOT
-from tests.support.workloads import flat
+from tests.support import ROOT, flat
 
-KINDS = pytest.mark.parametrize(
+KINDS = mark.parametrize(
     "rules, target",
     [(cpu, resolve("x86-64-v3")), (cuda, resolve("cuda:sm_90"))],
-    ids=["cpu", "cuda"],
 )
 
 
@@ -65,11 +62,11 @@ def test_knob_may_need_a_feature_of_the_target(monkeypatch):
     older, newer = resolve("cuda:sm_80"), resolve("cuda:sm_90")
     assert {config.toy for config in Space(flat(64), older).configs} == {0}
     assert {config.toy for config in Space(flat(64), newer).configs} == {0, 1}
-    with pytest.raises(ArgumentError, match="toy=1 cannot be followed: toy needs sm_90"):
+    with raises(ArgumentError, match="toy=1 cannot be followed: toy needs sm_90"):
         schedule(flat(64), older, knobs={"toy": 1})
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "values, words",
     [
         ((16, 32, 64), "16, 32 or 64"),
@@ -89,7 +86,7 @@ SPANS = [
 ]
 
 
-@pytest.mark.parametrize("target", ["x86-64-v3", "cuda:sm_90"])
+@mark.parametrize("target", ["x86-64-v3", "cuda:sm_90"])
 def test_same_config_and_element_width_make_the_same_function(target):
     shape = (33, 65)
     first, *others = (
@@ -101,7 +98,7 @@ def test_same_config_and_element_width_make_the_same_function(target):
     assert all(tvm_ffi.structural_equal(first.func, each.func) for each in others)
 
 
-@pytest.mark.parametrize("span", SPANS, ids=lambda span: span.symbol)
+@mark.parametrize("span", SPANS, ids=lambda span: span.symbol)
 def test_symbol_of_a_span_holds_every_parameter(span):
     for name, value in vars(span).items():
         other = "s" if isinstance(value, str) else not value if type(value) is bool else value + 1
@@ -112,29 +109,29 @@ def test_symbol_of_a_span_holds_every_parameter(span):
 def test_default_and_all_that_is_tried_are_values(rules, target):
     pattern = access_pattern(flat(1 << 20))
     default = rules.default_config(pattern, target.tvm)
-    knobs.check(default)
+    check(default)
     for name, tried in rules.space(pattern, target.tvm).items():
         assert getattr(default, name) in tried
-        assert all(value in knobs.of(default)[name].values for value in tried)
+        assert all(value in of(default)[name].values for value in tried)
 
 
 def table(config):
     """The rows of a page: name, values and meaning of each knob."""
     meanings = dict(re.findall(r"^(\w+)\n    (.+(?:\n    .+)*)", inspect.getdoc(config), re.M))
     rows = []
-    for name, declared in knobs.of(config).items():
+    for name, declared in of(config).items():
         values = declared.values
         listed = declared.expected if isinstance(values, range) else ", ".join(map(str, values))
         rows.append(f"    | `{name}` | {listed} | {' '.join(meanings[name].split())} |\n")
     return "".join(rows).replace("``", "`")
 
 
-@pytest.mark.parametrize("config", [cpu.Config, cuda.Config], ids=["cpu", "cuda"])
+@mark.parametrize("config", [cpu.Config, cuda.Config])
 def test_page_on_tuning_has_the_knobs_as_they_are_declared(config, update_golden):
     page = ROOT / "docs/tuning.md"
     text = page.read_text()
     rows = table(config)
-    first = f"    | `{next(iter(knobs.of(config)))}` |"
+    first = f"    | `{next(iter(of(config)))}` |"
     if update_golden:
         start = text.index(first)
         end = text.index("\n\n", start) + 1

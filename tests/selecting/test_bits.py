@@ -3,16 +3,16 @@
 import importlib
 
 import numpy as np
-import pytest
+from pytest import fixture, importorskip, mark
 
-import te_select
+from te_select import copyto, putmask, select, where
 from te_select.selecting import bits
 from tests.support.neighbours import OfItsOwnRule
 from tests.support.where_calls import difference, outcome
 
-pyarrow = pytest.importorskip("pyarrow")
-polars = pytest.importorskip("polars")
-pandas = pytest.importorskip("pandas")
+pyarrow = importorskip("pyarrow")
+polars = importorskip("polars")
+pandas = importorskip("pandas")
 MAKERS = {
     "pyarrow": pyarrow.array,
     "chunks": lambda v: pyarrow.chunked_array([v[:3], v[:0], v[3:]], pyarrow.bool_()),
@@ -23,12 +23,12 @@ MAKERS = {
 }
 
 
-@pytest.fixture(params=MAKERS.values(), ids=MAKERS)
+@fixture(params=MAKERS.values(), ids=MAKERS)
 def make(request):
     return request.param
 
 
-@pytest.mark.parametrize("size", [4, 7, 8, 9, 1000])
+@mark.parametrize("size", [4, 7, 8, 9, 1000])
 def test_every_slice_is_what_numpy_makes_of_it(make, size):
     values = np.random.default_rng(size).random(size) < 0.5
     column = make(values)
@@ -44,29 +44,29 @@ def test_calls_take_them(make):
     column = make(values[0])
     expected = np.where(values[0], x, 3.0)
     out = np.empty(900)
-    found = te_select.where(column, x, 3.0)
+    found = where(column, x, 3.0)
     assert difference((found, []), (expected, [])) is None
-    assert te_select.where(column, x, 3.0, out=out) is out and (out == expected).all()
-    assert (te_select.select([column, values[1]], [x, 5.0]) == np.select(values, [x, 5.0])).all()
+    assert where(column, x, 3.0, out=out) is out and (out == expected).all()
+    assert (select([column, values[1]], [x, 5.0]) == np.select(values, [x, 5.0])).all()
     out[...] = 3
-    te_select.copyto(out, x, where=column)
-    te_select.putmask(out, make(values[1]), 5.0)
+    copyto(out, x, where=column)
+    putmask(out, make(values[1]), 5.0)
     assert (out == np.where(values[1], 5.0, expected)).all()
 
 
 def test_value_of_an_operands_own_rule_is_returned(make):
     own = OfItsOwnRule()
     column = make([True, False])
-    assert te_select.where(column, own, 1.0)[0] is np.where
-    assert te_select.copyto(own, 1.0, where=column)[0] is np.copyto
-    assert te_select.putmask(own, column, 1.0)[0] is np.putmask
+    assert where(column, own, 1.0)[0] is np.where
+    assert copyto(own, 1.0, where=column)[0] is np.copyto
+    assert putmask(own, column, 1.0)[0] is np.putmask
 
 
 def test_missing_values_are_what_numpy_makes_of_them(make):
     column = make([True, None, False, None])
     assert bits.find(column) is None
     given = column, np.arange(4.0), 9.0
-    assert difference(outcome(te_select.where, given), outcome(np.where, given)) is None
+    assert difference(outcome(where, given), outcome(np.where, given)) is None
 
 
 def test_other_columns_and_values_are_left():
@@ -80,4 +80,4 @@ def test_polars_goes_without_pyarrow(monkeypatch):
     monkeypatch.setattr(polars.Series, "to_arrow", lambda _: importlib.import_module("absent"))
     column = polars.Series([True, False, True])
     x = np.arange(3.0)
-    assert te_select.where(column, x, 9.0).tolist() == [0, 9, 2]
+    assert where(column, x, 9.0).tolist() == [0, 9, 2]

@@ -1,12 +1,12 @@
 """te_select.where does what numpy.where does: values, types, layouts, warnings and errors."""
 
-import copy
 import sys
 
 import numpy as np
-import pytest
+from pytest import mark, raises, warns
 
 import te_select
+from te_select import copyto, putmask
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from tests.selecting.table import CALLS, COND, EACH, LEFT, SEEDS, UNEXPLAINED
 from tests.support.where_calls import difference, filled, outcome, random_call
@@ -31,7 +31,7 @@ def test_random_calls_are_those_of_numpy(seed):
         assert found is None, f"random_call({[seed, number]}): {found}"
 
 
-@pytest.mark.parametrize("name", CALLS)
+@mark.parametrize("name", CALLS)
 def test_call_that_kernels_serve_is_numpys_and_explained(name):
     given = CALLS[name]
     before = where.stats()
@@ -47,8 +47,8 @@ def test_call_that_kernels_serve_is_numpys_and_explained(name):
 LEFT_CALLS = {name: (reason, given) for reason in LEFT for name, given in LEFT[reason].items()}
 
 
-@pytest.mark.filterwarnings("ignore:overflow")
-@pytest.mark.parametrize("name", LEFT_CALLS)
+@mark.filterwarnings("ignore:overflow")
+@mark.parametrize("name", LEFT_CALLS)
 def test_call_that_is_left_is_numpys_for_the_reason_explained(name):
     reason, given = LEFT_CALLS[name]
     if reason != "arguments":
@@ -73,15 +73,15 @@ SMALL = {
     "dates": (te_select.where, INTS, INTS.view("M8[D]"), INTS.view("M8[s]")),
     "a single date": (te_select.where, INTS, INTS.view("M8[s]"), np.datetime64(1, "D")),
     "objects": (te_select.where, INTS, X.astype(object), 1),
-    "copyto": (te_select.copyto, X, 2.0, "same_kind", INTS > 0),
-    "copyto of all": (te_select.copyto, X, INTS),
-    "copyto that converts": (te_select.copyto, X, X.astype("f4"), "same_kind", INTS > 0),
-    "putmask": (te_select.putmask, X, INTS, 3.0),
-    "putmask of few values": (te_select.putmask, X, INTS > 0, X[:4].copy()),
+    "copyto": (copyto, X, 2.0, "same_kind", INTS > 0),
+    "copyto of all": (copyto, X, INTS),
+    "copyto that converts": (copyto, X, X.astype("f4"), "same_kind", INTS > 0),
+    "putmask": (putmask, X, INTS, 3.0),
+    "putmask of few values": (putmask, X, INTS > 0, X[:4].copy()),
 }
 
 
-@pytest.mark.parametrize("name", SMALL)
+@mark.parametrize("name", SMALL)
 def test_small_call_runs_no_python_of_ours(name):
     function, *given = SMALL[name]
     function(*given)  # loads what it needs
@@ -92,29 +92,22 @@ def test_small_call_runs_no_python_of_ours(name):
     assert not [module for event, module in ran if event == "call" and "te_select" in module]
 
 
-@pytest.mark.parametrize("name", UNEXPLAINED)
+@mark.parametrize("name", UNEXPLAINED)
 def test_call_that_explain_does_not_take_is_numpys(name):
     check(UNEXPLAINED[name])
 
 
 def test_a_number_that_overflows_warns_at_the_callers_line():
     x = np.zeros(2, "f4")
-    with pytest.warns(RuntimeWarning, match="overflow encountered in cast") as caught:
+    with warns(RuntimeWarning, match="overflow encountered in cast") as caught:
         where([True, True], x, 1e300)
         where(np.array([True, True]), x, 1e300)
     assert caught[-1].filename == __file__
-    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+    with np.errstate(over="raise"), raises(FloatingPointError):
         where(np.array([True, True]), x, 1e300)
 
 
-def test_it_looks_like_a_function():
-    assert copy.deepcopy(where) is where and "bit for bit" in where.__doc__
-    assert where.__call__(COND, 1, 2).tolist() == [1, 2]
-    assert {"build", "explain", "stats", "use"} <= set(dir(where))
-    assert all(getattr(where, name).__doc__ for name in ("build", "explain", "stats", "use"))
-
-
-@pytest.mark.parametrize("shape", [(153_600,), (150, 1024), (8, 20_000)])
+@mark.parametrize("shape", [(153_600,), (150, 1024), (8, 20_000)])
 def test_call_that_is_done_in_pieces_counts_once(shape):
     x = np.ones(shape, "f4")
     y = np.zeros(shape[-1:])
@@ -134,8 +127,8 @@ def test_large_calls_have_more_than_4096_elements():
     assert found == [0, 1]
 
 
-@pytest.mark.parametrize("dtype", ["M8[s]", "S3", "V5", *ELEMENT_TYPES])
-@pytest.mark.parametrize("is_read_only", [False, True])
+@mark.parametrize("dtype", ["M8[s]", "S3", "V5", *ELEMENT_TYPES])
+@mark.parametrize("is_read_only", [False, True])
 def test_kernels_serve_every_type_and_read_only_arrays(dtype, is_read_only):
     rng = np.random.default_rng(1)
     of = numpy_dtype(dtype) if dtype in ELEMENT_TYPES else np.dtype(dtype)
@@ -171,7 +164,7 @@ SPANS = [dtype.replace("M8", "m8") for dtype in DATES]
 SINGLE = [0, 1, -3, 2_000_000_000, 2**62, np.iinfo("i8").min]  # the last is NaT
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "array, single",
     [(a, b) for each in (DATES, SPANS) for a in each[:-1] for b in each if a != b],
 )
@@ -184,7 +177,7 @@ def test_single_date_of_another_unit_is_what_numpy_makes_of_it(array, single):
             check(given)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "array, single",
     [
         ("M8[Y]", np.datetime64("NaT")),

@@ -1,29 +1,36 @@
 """te_select.select does what numpy.select does, block by block."""
 
-from unittest import mock
+from unittest.mock import Mock
 
 import numpy as np
-import pytest
+from pytest import mark, raises
 
 import te_select
 from te_select.selecting import numpy_functions
 from tests.selecting.table import EACH, SEEDS, check_out
 from tests.selecting.test_in_place import ROUNDED_TWICE
-from tests.support import where_calls as calls
 from tests.support.neighbours import ByMethod, OfItsOwnRule, conversions
-from tests.support.where_calls import difference, outcome
+from tests.support.where_calls import (
+    difference,
+    outcome,
+    random_dtype,
+    random_mask,
+    random_shape,
+    random_sides,
+    strided,
+)
 
 select = te_select.select
 
 
 def random_select(rng, most=20_000):
     """The arguments of a call: condlist, choicelist and default."""
-    shape = calls.random_shape(rng, most)
+    shape = random_shape(rng, most)
     count = int(rng.integers(1, 6))
-    conds = [calls.random_mask(rng, shape, odd=0.02) for _ in range(count)]
+    conds = [random_mask(rng, shape, odd=0.02) for _ in range(count)]
     number = np.dtype(str(rng.choice(["f2", "f4", "f8", "i4", "u1", "c8"])))
-    dtype = number if rng.random() < 0.6 else calls.random_dtype(rng)
-    *choices, default = calls.random_sides(rng, shape, dtype, count + 1)
+    dtype = number if rng.random() < 0.6 else random_dtype(rng)
+    *choices, default = random_sides(rng, shape, dtype, count + 1)
     return conds, choices, default if rng.random() < 0.6 else 0
 
 
@@ -48,7 +55,7 @@ def check(given, name="select"):
 def check_some_out(rng, given, expected):
     conds, choices, default = given
     sides = [*choices, default]
-    out = calls.strided(rng, expected[0].shape, expected[0].dtype)
+    out = strided(rng, expected[0].shape, expected[0].dtype)
     kind = out.dtype, out.shape
     alike = [k for k, x in enumerate(sides) if (getattr(x, "dtype", 0), np.shape(x)) == kind]
     for place in alike[-1:]:  # out is an operand, which is read
@@ -71,18 +78,18 @@ def test_kernels_serve_numbers_arrays_and_several_types(monkeypatch):
     ):
         expected = np.select(*given)
         with monkeypatch.context() as patch:
-            patch.setattr(numpy_functions, "numpy_select", None)
+            patch.setattr("te_select.selecting.numpy_functions.numpy_select", None)
             assert difference((select(*given), []), (expected, [])) is None
 
 
-@pytest.mark.parametrize("dtype", ["i1", "f2", "f4", "c8", "c16"])
-@pytest.mark.parametrize("elements", [1, 4097, 300_001])
+@mark.parametrize("dtype", ["i1", "f2", "f4", "c8", "c16"])
+@mark.parametrize("elements", [1, 4097, 300_001])
 def test_contiguous_arrays_are_one_call_of_c(dtype, elements, monkeypatch):
     rng = np.random.default_rng(elements)
     conds = [rng.random((1, elements)) < 0.3 for _ in range(3)]
     sides = list(rng.integers(0, 99, (3, elements)).astype(dtype))
     te_select.where(conds[0], sides[0], sides[1])  # loads the kernels
-    monkeypatch.setattr(numpy_functions, "_in_place", None)
+    monkeypatch.setattr("te_select.selecting.numpy_functions._in_place", None)
     for choices in (sides, [sides[0], 5, sides[1][:1]], [1, 2, sides[2]]):
         for default in (7, sides[1]):
             before = te_select.where.stats()
@@ -92,14 +99,14 @@ def test_contiguous_arrays_are_one_call_of_c(dtype, elements, monkeypatch):
             assert (now.calls - before.calls, now.elements - before.elements) == (3, 3 * elements)
 
 
-@pytest.mark.parametrize("shape", [(300, 70), (3, 5000), (2, 3, 7000), (9000,)])
+@mark.parametrize("shape", [(300, 70), (3, 5000), (2, 3, 7000), (9000,)])
 def test_blocks_cover_a_shape_and_have_at_most_so_many_elements(shape):
     whole = np.empty(shape, bool)
     sizes = [whole[part].size for part in numpy_functions._parts(shape, 4096)]
     assert max(sizes) <= 4096 and sum(sizes) == whole.size
 
 
-@pytest.mark.parametrize("value", [np.nan, 1e300, -1, 2**63, 2**70, "signalling"])
+@mark.parametrize("value", [np.nan, 1e300, -1, 2**63, 2**70, "signalling"])
 def test_value_that_does_not_fit_is_numpys_if_it_is_selected(value):
     if value == "signalling":
         value = np.full(2, 0x7F800001, np.uint32).view("f4")
@@ -109,10 +116,10 @@ def test_value_that_does_not_fit_is_numpys_if_it_is_selected(value):
                 check(given)
 
 
-@pytest.mark.parametrize("place", range(4))
-@pytest.mark.parametrize("shift", [40, 50, 57])
+@mark.parametrize("place", range(4))
+@mark.parametrize("shift", [40, 50, 57])
 def test_out_that_is_read_is_as_if_copied(place, shift, monkeypatch):
-    monkeypatch.setattr(numpy_functions, "BLOCK", 64)
+    monkeypatch.setattr("te_select.selecting.numpy_functions.BLOCK", 64)
     rng = np.random.default_rng(place)
     memory = rng.random(1000)
     sides = list(rng.random((4, 900)))
@@ -146,10 +153,10 @@ def test_ints_that_round_twice_are_rounded_as_numpy_does():
             check(given, "where")
 
 
-@pytest.mark.parametrize("late", [0, 700])
+@mark.parametrize("late", [0, 700])
 def test_out_is_as_it_was_if_a_conversion_raises(late, monkeypatch):
     """A signalling NaN among elements that are converted block by block, of the first or a late."""
-    monkeypatch.setattr(numpy_functions, "BLOCK", 64)
+    monkeypatch.setattr("te_select.selecting.numpy_functions.BLOCK", 64)
     choice = np.zeros(900, "f4")
     choice.view("u4")[late] = 0x7F800001
     conds = [np.arange(900) % 2 == 0, np.arange(900) % 3 == 0]
@@ -158,7 +165,7 @@ def test_out_is_as_it_was_if_a_conversion_raises(late, monkeypatch):
         sides = [choice, out if of_out == "choice" else np.ones(900)]
         default = out if of_out == "default" else 5.0
         before = out.copy()
-        with np.errstate(invalid="raise"), pytest.raises(FloatingPointError):
+        with np.errstate(invalid="raise"), raises(FloatingPointError):
             select(conds, sides, default, out=out)
         assert out.tobytes() == before.tobytes(), of_out
 
@@ -168,15 +175,15 @@ def test_result_is_made_in_out_if_nothing_is_converted_before(monkeypatch):
     written = []
     conds = [np.array([True, False, True])]
     plan = ("none", None, 3, False, False, (-1, -1, -1), 0, 0)
-    monkeypatch.setattr(numpy_functions, "extension", mock.Mock(wraps=numpy_functions.extension))
-    monkeypatch.setattr(numpy_functions.extension, "plan", lambda *_: plan)
-    monkeypatch.setattr(numpy_functions.extension, "TAKEN", "none")
+    monkeypatch.setattr(numpy_functions, "extension", Mock(wraps=numpy_functions.extension))
+    monkeypatch.setattr("te_select.selecting.numpy_functions.extension.plan", lambda *_: plan)
+    monkeypatch.setattr("te_select.selecting.numpy_functions.extension.TAKEN", "none")
 
     def in_blocks(_pairs, _default, out, elements):
         assert elements == 3 * numpy_functions.BLOCK // out.itemsize  # of three threads
         written.append(out)
 
-    monkeypatch.setattr(numpy_functions, "_in_blocks", in_blocks)
+    monkeypatch.setattr("te_select.selecting.numpy_functions._in_blocks", in_blocks)
     f8, f4 = np.arange(3.0), np.arange(3, dtype="f4")
     for choice, default, fits in (
         (f8, 0, True),
@@ -191,7 +198,7 @@ def test_result_is_made_in_out_if_nothing_is_converted_before(monkeypatch):
         select(conds, [choice], default, out=out)
         assert (written.pop() is out) == fits, (choice, default)
     for out in (np.empty(4), np.empty((3, 1)), np.empty(3, "f4")):
-        with pytest.raises((ValueError, TypeError)):
+        with raises((ValueError, TypeError)):
             select(conds, [f8], 0, out=out)
         assert written.pop() is not out
     select(conds, [f8], default=(out := np.empty(3)), out=out)

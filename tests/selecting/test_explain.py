@@ -4,18 +4,18 @@ import itertools
 import re
 
 import numpy as np
-import pytest
+from pytest import mark
 
 import te_select
 from tests.selecting.table import MASK, REAL
-from tests.support.programs import python
+from tests.support import python
 from tests.support.where_calls import path_of_python
 
 where = te_select.where
 explain = te_select.where.explain
 
 
-@pytest.mark.parametrize("out", [None, np.empty(40_000)])
+@mark.parametrize("out", [None, np.empty(40_000)])
 def test_conversions_are_told_with_the_kernel_that_runs(out):
     given = (np.arange(40_000), np.resize(REAL, 40_000), np.ones(40_000))
     before = where.stats().kernels
@@ -28,7 +28,7 @@ def test_conversions_are_told_with_the_kernel_that_runs(out):
     assert counts[found.kernel] - before.get(found.kernel, 0) == 40_000
 
 
-@pytest.mark.parametrize("out", ["other", "x", "overlapping"])
+@mark.parametrize("out", ["other", "x", "overlapping"])
 def test_out_is_taken_in_place_or_copied_to_and_not_written(out):
     memory = np.ones(97, np.float32)
     x = memory[:96]
@@ -52,8 +52,8 @@ OUTS = (
 CONDS = np.array([True, False, True, False]), np.array([1.0, 0, np.nan, 2]), np.array(["a", ""] * 2)
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("out", OUTS, ids=repr)
+@mark.filterwarnings("ignore")
+@mark.parametrize("out", OUTS, ids=repr)
 def test_out_is_refused_exactly_where_the_call_refuses_it(out):
     def said(function, *given):
         try:
@@ -76,7 +76,7 @@ def test_it_prints_as_one_line():
     assert not explain(MASK, REAL, 0).steps  # a number is not converted on the way
 
 
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_number_of_no_size_is_taken_by_a_kernel(dtype):
     x = MASK.astype(dtype)
     for number in (np.inf, -np.inf, np.nan):

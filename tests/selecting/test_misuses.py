@@ -1,7 +1,7 @@
 """What NumPy refuses is refused with its exceptions and words; the others have a reason."""
 
 import numpy as np
-import pytest
+from pytest import mark
 
 import te_select
 
@@ -49,14 +49,14 @@ def outcome(function, given, named):
         return type(error), str(error)
 
 
-@pytest.mark.parametrize("number", range(len(CALLS)))
+@mark.parametrize("number", range(len(CALLS)))
 def test_error_is_numpys_in_type_and_words(number):
     name, given, named = CALLS[number]
     found, expected = (outcome(getattr(each, name), given, named) for each in (te_select, np))
     assert found == expected, (name, given, named)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "given, named, said",
     [
         ((COND,) * 9, {}, "takes 1 or 3 positional arguments and out"),

@@ -3,7 +3,7 @@
 import warnings
 
 import numpy as np
-import pytest
+from pytest import mark, raises, warns
 
 import te_select
 from tests.selecting.table import EACH, SEEDS, check_out
@@ -35,7 +35,7 @@ def test_random_calls_are_those_of_numpy(seed):
             check_out(where, given, as_neighbour(rng, out, kind), expected)
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS.keys() - NO_KERNEL))
+@mark.parametrize("kind", sorted(KINDS.keys() - NO_KERNEL))
 def test_kernels_serve_each_kind(kind):
     rng = np.random.default_rng(0)
     cond, x, y = operands(rng)
@@ -78,12 +78,12 @@ def test_operands_are_converted_in_order_until_one_fails():
             raise LookupError("no array")
 
     first, last = ByMethod(np.ones(3, bool)), ByMethod(np.ones(3))
-    with pytest.raises(LookupError, match="no array"):
+    with raises(LookupError, match="no array"):
         where(first, Failing(), last)
     assert (first.conversions, last.conversions) == (1, 0)
 
 
-@pytest.mark.parametrize("size", [3, 20_000])
+@mark.parametrize("size", [3, 20_000])
 def test_no_code_of_a_subclass_runs(size):
     class Own(np.ndarray):
         def __array_finalize__(self, given):
@@ -103,6 +103,6 @@ def test_warning_of_a_conversion_names_the_callers_line():
             warnings.warn("converted", UserWarning, stacklevel=2)
             return np.ones(2)
 
-    with pytest.warns(UserWarning, match="converted") as warned:
+    with warns(UserWarning, match="converted") as warned:
         te_select.where(np.array([True, False]), Warns(), 1.0)
     assert [warning.filename for warning in warned] == [__file__]

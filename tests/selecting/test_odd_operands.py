@@ -4,15 +4,16 @@ import struct
 import warnings
 
 import numpy as np
-import pytest
+from pytest import importorskip, mark
 
 import te_select
+from te_select import where
 from tests.support.where_calls import difference, outcome
 
 
 def same(given, within=lambda function: function):
     """Whether a call is NumPy's, within what is around both."""
-    found, expected = (outcome(within(each), given) for each in (te_select.where, np.where))
+    found, expected = (outcome(within(each), given) for each in (where, np.where))
     return difference(found, expected) is None
 
 
@@ -21,15 +22,15 @@ def test_signalling_nan_is_converted_without_a_word():
     signalling = np.full(size, 0x7F800001, np.uint32).view("f4")
     ones = np.ones(size, "u4")
     zeros = np.zeros(size, "i1")
-    left = te_select.where.stats().left
+    left = where.stats().left
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         for given in ((signalling, ones, zeros), (ones > 0, signalling, ones)):
-            assert te_select.where(*given).tobytes() == np.where(*given).tobytes()
-    assert te_select.where.stats().left == left
+            assert where(*given).tobytes() == np.where(*given).tobytes()
+    assert where.stats().left == left
 
 
-@pytest.mark.parametrize("raised", ["invalid", "over", "under"])
+@mark.parametrize("raised", ["invalid", "over", "under"])
 def test_conversion_errors_are_raised_only_as_numpy_does(raised):
     signalling = np.array([0x7FA00000], np.uint32).view("f4")
     (number,) = struct.unpack("d", struct.pack("Q", 0x7FF4 << 48))  # a signalling NaN, too
@@ -63,11 +64,7 @@ def test_subclass_of_a_scalar_may_have_a_rule_of_its_own():
             return "by its own rule"
 
     for cond in (np.array([True]), np.arange(20_000), Own(1)):
-        assert (
-            te_select.where(cond, Own(1), 2.0)
-            == te_select.where(cond, np.ones(3), Own(2))
-            == "by its own rule"
-        )
+        assert where(cond, Own(1), 2.0) == where(cond, np.ones(3), Own(2)) == "by its own rule"
 
 
 def odd(name, raised, module):
@@ -106,9 +103,9 @@ ASKED = {
 NAMES = ("__class__", "dtype", "array", "__dlpack__", "__jax_array__", "__array_function__")
 
 
-@pytest.mark.parametrize("use", ASKED)
-@pytest.mark.parametrize("raised", [ValueError, NotImplementedError])
-@pytest.mark.parametrize("name", NAMES)
+@mark.parametrize("use", ASKED)
+@mark.parametrize("raised", [ValueError, NotImplementedError])
+@mark.parametrize("name", NAMES)
 def test_attribute_that_raises_counts_as_none(name, raised, use):
     for module in ("own", "pandas", "polars", "pyarrow"):
         given = (odd(name, raised, module),)
@@ -120,7 +117,7 @@ def test_attribute_that_raises_counts_as_none(name, raised, use):
 
 
 def test_index_of_several_levels_is_a_cond_as_in_numpy():
-    pandas = pytest.importorskip("pandas")
+    pandas = importorskip("pandas")
     index = pandas.MultiIndex.from_tuples([(True, 1), (False, 2)])
     assert same((index, 1, 2))
     memory = np.zeros(2)
@@ -131,7 +128,7 @@ def test_index_of_several_levels_is_a_cond_as_in_numpy():
 SIDES = ((1.5,), [1.5], "zz", "i4", b"ab", {"a": 1}, np.str_("f8"), np.datetime64(1, "s"))
 
 
-@pytest.mark.parametrize("side", SIDES, ids=repr)
+@mark.parametrize("side", SIDES, ids=repr)
 def test_side_that_could_name_a_type_is_a_value(side):
     cond = np.arange(20_000) % 3  # large, and to be converted
     for other in (np.ones(1, "u2"), np.ones(20_000, "u2"), np.float32(2), b"cd"):

@@ -3,14 +3,14 @@
 import pickle
 
 import numpy as np
-import pytest
+from pytest import importorskip, mark, raises
 
 import te_select
-from te_select.errors import ArgumentError
+from te_select import ArgumentError
 from tests.support.neighbours import OfItsOwnRule
 from tests.support.where_calls import difference
 
-da = pytest.importorskip("dask.array")
+da = importorskip("dask.array")
 where = te_select.where
 
 
@@ -21,7 +21,7 @@ def check(found, expected):
     assert difference((found, []), (expected, [])) is None
 
 
-@pytest.mark.parametrize("place", range(3))
+@mark.parametrize("place", range(3))
 def test_call_with_one_array_of_dask_is_dasks(place):
     given = [np.arange(30) % 3 == 0, np.arange(30, dtype="i1"), np.arange(60.0).reshape(2, 30)]
     given[place] = da.from_array(given[place], chunks=7)
@@ -40,7 +40,7 @@ def test_kernels_select_blocks_when_they_are_computed(monkeypatch):
     check(pickle.loads(pickle.dumps(found)), expected)
 
 
-@pytest.mark.parametrize("numpys", [np.where, where])
+@mark.parametrize("numpys", [np.where, where])
 def test_other_calls_are_those_of_dask_and_numpy(numpys, monkeypatch):
     x = da.arange(10, chunks=3)
     own = OfItsOwnRule()
@@ -48,7 +48,7 @@ def test_other_calls_are_those_of_dask_and_numpy(numpys, monkeypatch):
     assert where(x > 6)[0].compute().tolist() == [7, 8, 9]
     check(where(True, x, 2.5), da.where(True, x, 2.5))
     check(te_select.select([x > 6], [x]), np.select([x > 6], [x]))
-    with pytest.raises(ValueError, match="both or neither"):
+    with raises(ValueError, match="both or neither"):
         where(x > 6, x)
     monkeypatch.setattr(da.Array, "__array_function__", lambda *_: NotImplemented)
     before = where.stats().left
@@ -57,10 +57,10 @@ def test_other_calls_are_those_of_dask_and_numpy(numpys, monkeypatch):
 
 
 def test_dataarray_beside_it_is_taken_as_by_dask_but_no_out():
-    xarray = pytest.importorskip("xarray")
+    xarray = importorskip("xarray")
     x = da.random.default_rng(0).random((40, 30), chunks=10)
     labelled = xarray.DataArray(x, dims=("a", "b"))
     check(where(x > 0.5, labelled, 0), da.where(x > 0.5, labelled, 0))
-    with pytest.raises(ArgumentError, match="lazy"):
+    with raises(ArgumentError, match="lazy"):
         where(x > 0, x, 1.0, out=np.empty((40, 30)))
     assert where.explain(x > 0, x, 1.0).left == "tensors of dask"

@@ -1,17 +1,17 @@
 """te_select.where for JAX arrays is jax.numpy.where, whatever the other operands are."""
 
 import numpy as np
-import pytest
+from pytest import importorskip, mark, raises
 
 import te_select
-from te_select.errors import ArgumentError
+from te_select import ArgumentError
 
-jax = pytest.importorskip("jax")
+jax = importorskip("jax")
 jnp = jax.numpy
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize("of_jax", [jnp.ones(3), jnp.ones(3, "int4"), jax.random.key(0)])
+@mark.parametrize("place", [0, 1, 2])
+@mark.parametrize("of_jax", [jnp.ones(3), jnp.ones(3, "int4"), jax.random.key(0)])
 def test_call_with_one_jax_array_goes_to_jax_as_it_is(of_jax, place, monkeypatch):
     asked = []
     monkeypatch.setattr(jnp, "where", lambda *args: asked.append(args) or "by JAX")
@@ -23,7 +23,7 @@ def test_call_with_one_jax_array_goes_to_jax_as_it_is(of_jax, place, monkeypatch
         assert [id(each) for each in found] == [id(each) for each in arguments]
 
 
-@pytest.mark.parametrize("dtype", [object, "U1", "M8[s]", "V4", jnp.bfloat16])
+@mark.parametrize("dtype", [object, "U1", "M8[s]", "V4", jnp.bfloat16])
 def test_type_of_cond_hides_no_jax_array(dtype, monkeypatch):
     monkeypatch.setattr(jnp, "where", lambda *args: "by JAX")
     cond = np.zeros(3, dtype)
@@ -38,5 +38,5 @@ def test_it_is_traced_and_differentiated():
 
 
 def test_out_is_refused():
-    with pytest.raises(ArgumentError, match="never writes"):
+    with raises(ArgumentError, match="never writes"):
         te_select.where(jnp.ones(3, bool), 1.0, 2.0, out=np.zeros(3))

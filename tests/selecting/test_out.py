@@ -1,9 +1,9 @@
 """The argument out: any strides, an input itself, an overlap with an input, or refused."""
 
-from unittest import mock
+from unittest.mock import Mock
 
 import numpy as np
-import pytest
+from pytest import mark, raises
 
 import te_select
 from te_select.selecting import numpy_rules
@@ -25,20 +25,20 @@ DOOR = Door(
 COPIED = [case for case in [*CASES, *WALKS] if case.oddity in ("", "overlap", "itself")]
 
 
-@pytest.mark.parametrize("door, case", pairs({"where()": DOOR}, COPIED))
+@mark.parametrize("door, case", pairs({"where()": DOOR}, COPIED))
 def test_out_is_written_as_if_from_copies(door, case):
     same(case, door)
 
 
-@pytest.mark.parametrize("kind", [np.ndarray, np.memmap])
+@mark.parametrize("kind", [np.ndarray, np.memmap])
 def test_operands_of_two_types_are_selected_in_out(kind, monkeypatch):
     """If that overlaps none of them, or is the memory of one with items of the same size."""
     cond = np.arange(40_000) % 2 == 0
     x = np.arange(40_000)
     memory = np.arange(120_000.0)
     y = memory[:40_000]
-    copied = mock.Mock(wraps=numpy_rules.copied_to)
-    monkeypatch.setattr(numpy_rules, "copied_to", copied)
+    copied = Mock(wraps=numpy_rules.copied_to)
+    monkeypatch.setattr("te_select.selecting.numpy_rules.copied_to", copied)
     outs = memory[40_000::2], memory[20_000:60_000], y, x.view("f8")
     for out in (each.view(kind) for each in outs):
         overlaps = out.ctypes.data == memory[20_000:].ctypes.data
@@ -49,8 +49,8 @@ def test_operands_of_two_types_are_selected_in_out(kind, monkeypatch):
         copied.reset_mock()
 
 
-@pytest.mark.parametrize("dtype", ["f8", "i8"])  # that of x; out has float64
-@pytest.mark.parametrize("place", [np.s_[1:], np.s_[:-1, ::-1], np.s_[-2::-1]])
+@mark.parametrize("dtype", ["f8", "i8"])  # that of x; out has float64
+@mark.parametrize("place", [np.s_[1:], np.s_[:-1, ::-1], np.s_[-2::-1]])
 def test_out_over_rows_of_an_operand_is_as_if_copied(dtype, place):
     """Of 1 MB, which is more than a block."""
     memory = np.arange(301 * 400).astype(dtype).reshape(301, 400)
@@ -61,13 +61,13 @@ def test_out_over_rows_of_an_operand_is_as_if_copied(dtype, place):
     assert where(*given, out=out) is out and out.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("out, error, said", REFUSED)
-@pytest.mark.parametrize("function", [where, where.explain, te_select.select])
+@mark.parametrize("out, error, said", REFUSED)
+@mark.parametrize("function", [where, where.explain, te_select.select])
 def test_out_of_another_kind_shape_or_type_is_refused(function, out, error, said):
     x = np.ones(2)
     y = 2.0
     given = ([COND], [x], y) if function is te_select.select else (COND, x, y)
-    with pytest.raises(error, match=said):
+    with raises(error, match=said):
         function(*given, out=out)
     assert not np.any(out) or out == 1.0
 
@@ -80,8 +80,8 @@ def test_out_of_an_equal_type_is_written_in_place(monkeypatch):
         assert where(COND, x, x, out=out) is out and (out == x).all()
 
 
-@pytest.mark.parametrize("types", ["BBB", "bhh", "Bee", "hdd"])  # of x, y and out
-@pytest.mark.parametrize("seed", range(20))
+@mark.parametrize("types", ["BBB", "bhh", "Bee", "hdd"])  # of x, y and out
+@mark.parametrize("seed", range(20))
 def test_any_views_of_one_memory_are_as_if_copied(seed, types):
     """But for an out whose own elements lie on each other."""
     rng = np.random.default_rng(seed)

@@ -5,9 +5,9 @@ import sys
 import warnings
 
 import numpy as np
-import pytest
+from pytest import importorskip, mark
 
-import te_select
+from te_select import where
 from tests.selecting.table import CALLS, COND, F4, LEFT, U1, UNEXPLAINED
 
 REPEATS = 1000
@@ -41,21 +41,21 @@ CASES["axis"] = (COND, F4, F4), {"axis": 1}
 
 def called(given, options):
     try:
-        te_select.where(*given, **options)
+        where(*given, **options)
     except (LookupError, OverflowError, RuntimeError, TypeError, ValueError):
         return
 
 
 OTHERS = (*TYPES.values(), COND, F4, U1, None, True, NotImplemented, np.ndarray, "out", np.where)
-OTHERS += (np.ndarray.__array_function__, te_select.where)
+OTHERS += (np.ndarray.__array_function__, where)
 
 
 def counts(*things):
     return [sys.getrefcount(thing) for thing in (*things, *OTHERS)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@mark.slow
+@mark.parametrize("name", CASES)
 def test_call_keeps_nothing(name):
     keeps_nothing(*CASES[name])
 
@@ -79,9 +79,9 @@ def keeps_nothing(given, options):
     assert np.abs(grown).max() < REPEATS // 5 and abs(more) < REPEATS // 5, (grown, more)
 
 
-@pytest.mark.parametrize("kind", ["common", "left to torch", "refused"])
+@mark.parametrize("kind", ["common", "left to torch", "refused"])
 def test_call_with_tensors_keeps_nothing(kind):
-    torch = pytest.importorskip("torch")
+    torch = importorskip("torch")
     cond = torch.tensor([True, False])
     x = torch.ones(2)
     given = {

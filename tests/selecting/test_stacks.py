@@ -1,9 +1,8 @@
 """where() in threads with small stacks, in which NumPy's works."""
 
-import pytest
+from pytest import importorskip, mark
 
-from tests.support import ROOT
-from tests.support.programs import python
+from tests.support import ROOT, python
 
 CALLS = """
     import sys, threading
@@ -51,13 +50,13 @@ CALLS = """
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ["by the extension", "torch"])
+@mark.slow
+@mark.parametrize("way", ["by the extension", "torch"])
 def test_every_call_works_in_a_thread_with_a_small_stack(way, tmp_path):
     """The thread also makes the first call, and so builds or loads the kernels."""
     if way == "torch":
-        pytest.importorskip("torch")
+        importorskip("torch")
     shown = {"PYTHONPATH": str(ROOT)} if way == "torch" else {}  # it is hidden from children
     if way == "by the extension":
         shown["TE_SELECT_CACHE_DIR"] = str(tmp_path)  # so that it builds them
-    assert python(CALLS, way, str(32 << 10), TE_SELECT_NUM_THREADS="2", **shown) == "0\n"
+    assert python(CALLS, way, 32 << 10, TE_SELECT_NUM_THREADS="2", **shown) == "0\n"

@@ -4,19 +4,17 @@ from contextlib import nullcontext
 
 import pytest
 
-import te_select
+from te_select import where
 from te_select.operator import family
 from te_select.selecting.kernels import library
 
 torch = pytest.importorskip("torch")
 
-from te_select.selecting import torch_kernels  # noqa: E402 - it imports torch
-
 
 @pytest.fixture(scope="module")
 def entry():
     cond, x = torch.ones(3, dtype=torch.bool), torch.ones(3)
-    te_select.where(cond, x, x)  # loads the kernels
+    where(cond, x, x)  # loads the kernels
     return library.function_of_tensors(family.FUNCTION, torch.Tensor)
 
 
@@ -46,21 +44,21 @@ def test_what_it_cannot_take_is_refused_and_nothing_is_written(entry):
 
 
 def test_tensors_without_the_exchange_api_are_left_to_torch(monkeypatch):
-    monkeypatch.setattr(torch_kernels, "_entry", lambda: None)
-    monkeypatch.setattr(torch_kernels, "_entries", {})
+    monkeypatch.setattr("te_select.selecting.torch_kernels._entry", lambda: None)
+    monkeypatch.setattr("te_select.selecting.torch_kernels._entries", {})
     cond, x, y, out = tensors(300, 3)
-    before = te_select.where.stats()
+    before = where.stats()
     for _ in range(2):
-        assert torch.equal(te_select.where(cond, x, y), torch.where(cond, x, y))
-        assert te_select.where(cond, x, y, out=out) is out
+        assert torch.equal(where(cond, x, y), torch.where(cond, x, y))
+        assert where(cond, x, y, out=out) is out
     assert torch.equal(out, torch.where(cond, x, y))
-    assert te_select.where.stats() == before
+    assert where.stats() == before
 
 
 def test_number_of_a_wider_kind_promotes_after_one_that_yields():
     cond, x, *_ = tensors(3)
     for number in (1, 1.5):
-        found = te_select.where(cond, x.int(), number)
+        found = where(cond, x.int(), number)
         assert torch.equal(found, torch.where(cond, x.int(), number))
 
 
@@ -70,5 +68,5 @@ def test_out_of_another_shape_is_resized_as_torch_does(entry, shape):
     assert entry(cond, x, y, torch.zeros(shape)) < 0
     for given in ((cond, x, y), (cond[:1], x[:1], -1.0), (cond[0], x[0], y[0])):
         with pytest.warns(UserWarning, match="resized") if 0 not in shape else nullcontext():
-            found = te_select.where(*given, out=torch.zeros(shape))
+            found = where(*given, out=torch.zeros(shape))
         assert torch.equal(found, torch.where(*given))

@@ -1,15 +1,14 @@
 """Which library's tensors a call has: types that are no tensors are asked once."""
 
 import gc
-import sys
 import weakref
+from sys import modules
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from te_select.selecting import tensor_libraries
-from te_select.selecting.tensor_libraries import find
+from te_select.selecting.tensor_libraries import _no_tensors, find, of_cupy
 
 
 class Column:
@@ -42,8 +41,8 @@ def asked(monkeypatch):
 
     module = ModuleType("cupy")
     module.ndarray = Tensor
-    monkeypatch.setitem(sys.modules, "cupy", module)
-    tensor_libraries._no_tensors.clear()
+    monkeypatch.setitem(modules, "cupy", module)
+    _no_tensors.clear()
     return seen
 
 
@@ -55,23 +54,23 @@ def test_types_that_are_no_tensors_are_asked_once(asked):
 
 def test_they_are_asked_again_when_a_library_is_there(asked, monkeypatch):
     find([Column()])
-    monkeypatch.delitem(sys.modules, "cupy")
+    monkeypatch.delitem(modules, "cupy")
     find([Column()])
     assert asked == [Column]
-    monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
-    monkeypatch.setattr(sys.modules["cupy"], "ndarray", Column, raising=False)
-    assert find([Column()]) is tensor_libraries.of_cupy
+    monkeypatch.setitem(modules, "cupy", ModuleType("cupy"))
+    monkeypatch.setattr(modules["cupy"], "ndarray", Column, raising=False)
+    assert find([Column()]) is of_cupy
 
 
 def test_out_of_cupy_is_checked_and_written(monkeypatch):
     """NumPy stands for it."""
-    monkeypatch.setitem(sys.modules, "cupy", np)
+    monkeypatch.setitem(modules, "cupy", np)
     given = np.array([True, False]), np.ones(2), np.zeros(2)
     out = np.empty(2)
-    assert tensor_libraries.of_cupy(*given, out=out) is out and out.tolist() == [1, 0]
+    assert of_cupy(*given, out=out) is out and out.tolist() == [1, 0]
     for odd in ([0, 0], np.empty(2, "f4"), np.empty((1, 2))):
         with pytest.raises((TypeError, ValueError), match="out "):
-            tensor_libraries.of_cupy(*given, out=odd)
+            of_cupy(*given, out=odd)
 
 
 def test_proxy_is_asked_each_time(asked):
@@ -84,7 +83,7 @@ def test_types_are_not_kept_alive(asked):
     made = type("Made", (), {})
     find([made()])
     kept = weakref.ref(made)
-    assert kept in tensor_libraries._no_tensors
+    assert kept in _no_tensors
     del made, asked[:]
     gc.collect()
-    assert kept() is None and None not in {each() for each in tensor_libraries._no_tensors}
+    assert kept() is None and None not in {each() for each in _no_tensors}

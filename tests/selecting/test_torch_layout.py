@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-import te_select
+from te_select import where
 
 torch = pytest.importorskip("torch")
 
@@ -92,8 +92,8 @@ def test_every_way_of_a_call_has_the_strides_of_torch(extents):
             y, cond = (with_odd_strides(draw, each) for each in (x, x > 0))
         y = draw.choice((y, y, 2.5, torch.tensor(2.5)))
         for given in ((cond, x, y), (cond, y, x)):
-            ways = {"eager": of_torch(*given), "drop-in": te_select.where(*given)}
-            ways["drop-in, again"] = te_select.where(*given)  # by the path with the fewest checks
+            ways = {"eager": of_torch(*given), "drop-in": where(*given)}
+            ways["drop-in, again"] = where(*given)  # by the path with the fewest checks
             if not isinstance(y, float):
                 ways |= by_operator(*given)
                 same(*planned(*given), given)

@@ -4,24 +4,24 @@ import functools
 import itertools
 
 import numpy as np
-import pytest
+from pytest import fixture, importorskip, mark, raises
 
 import te_select
 
-torch = pytest.importorskip("torch")
+torch = importorskip("torch")
 
-from te_select.selecting import tensor_libraries, torch_operator  # noqa: E402
+from te_select.selecting import torch_operator  # noqa: E402
 from te_select.selecting.torch_kernels import type_beside  # noqa: E402
 from te_select.torch import where  # noqa: E402
 from tests.support.operands import bits_of  # noqa: E402
 
 OPERATOR = torch.ops.te_select.where
 COND, X = torch.tensor([True, False]), torch.tensor([1.0, 2.0])
-FUNCTIONS = pytest.mark.parametrize("function", [where, te_select.where])
+FUNCTIONS = mark.parametrize("function", [where, te_select.where])
 DTYPES = ("bool", "uint8", "int8", "int64", "half", "bfloat16", "float", "double", "cfloat")
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def kernels(family):
     """The kernels are built once."""
 
@@ -51,7 +51,7 @@ def test_opcheck():
     torch.library.opcheck(OPERATOR.out, (cond, x.detach(), y.detach()), {"out": out})
 
 
-@pytest.mark.parametrize("default", [torch.float, torch.double])
+@mark.parametrize("default", [torch.float, torch.double])
 def test_the_type_of_a_number_beside_a_tensor(default, request):
     request.addfinalizer(lambda: torch.set_default_dtype(torch.float))
     torch.set_default_dtype(default)
@@ -92,7 +92,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("case", ODD)
+@mark.parametrize("case", ODD)
 def test_odd_operands_and_errors_are_torchs(case):
     te_select.where(COND, X, X)  # the next calls take the path with the fewest checks
     check(te_select.where, *ODD[case])
@@ -163,11 +163,11 @@ SUBCLASSES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
+@mark.filterwarnings("ignore::UserWarning")
 @FUNCTIONS
-@pytest.mark.parametrize("case", SUBCLASSES)
+@mark.parametrize("case", SUBCLASSES)
 def test_subclass_is_what_torch_makes_of_it(case, function, monkeypatch):
-    monkeypatch.setattr(torch_operator, "RECORDED_FROM", 0)
+    monkeypatch.setattr("te_select.selecting.torch_operator.RECORDED_FROM", 0)
 
     def said(select):
         try:
@@ -180,8 +180,8 @@ def test_subclass_is_what_torch_makes_of_it(case, function, monkeypatch):
 
 
 @FUNCTIONS
-@pytest.mark.parametrize("kind", [torch.Tensor.requires_grad_, torch.nn.Parameter])
-@pytest.mark.parametrize(("fewer", "made"), [(0, "_WhereBackward"), (1, "WhereBackward0")])
+@mark.parametrize("kind", [torch.Tensor.requires_grad_, torch.nn.Parameter])
+@mark.parametrize("fewer, made", [(0, "_WhereBackward"), (1, "WhereBackward0")])
 def test_operator_makes_the_gradients_of_many_elements(fewer, made, kind, function):
     side = torch.ones(torch_operator.RECORDED_FROM - fewer)
     found = function(side > 0, kind(side), 0.0)
@@ -192,7 +192,7 @@ with torch.inference_mode():
     OF_INFERENCE = torch.zeros(2)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "side, other, out, said",
     [
         (X, X, torch.zeros(2, requires_grad=True), "requires grad"),
@@ -203,7 +203,7 @@ with torch.inference_mode():
 def test_out_is_refused_as_torch_does(side, other, out, said):
     te_select.where(COND, X, X)  # the next calls take the path with the fewest checks
     for select, y in ((torch.where, torch.as_tensor(other)), (te_select.where, other)):
-        with pytest.raises(RuntimeError, match=said):
+        with raises(RuntimeError, match=said):
             select(COND, side, y, out=out)
 
 
@@ -222,8 +222,8 @@ def test_tensor_of_inference_mode_is_written_within_it():
 
 
 def test_array_beside_a_tensor_stays_an_array_in_later_calls(monkeypatch):
-    monkeypatch.setattr(tensor_libraries, "_all_calls", {})
+    monkeypatch.setattr("te_select.selecting.tensor_libraries._all_calls", {})
     cond, x = np.ones(20_000, bool), np.ones(20_000, "f4")
-    with pytest.raises(TypeError):
+    with raises(TypeError):
         te_select.where(torch.from_numpy(cond), x, torch.from_numpy(x))
     assert type(te_select.where(cond, x, np.ones(20_000))) is np.ndarray  # Python converts x

@@ -3,14 +3,13 @@
 import math
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
+from pytest import importorskip, mark, param, skip
 
-from tests.support import ROOT
-from tests.support.programs import python
+from tests.support import ROOT, python
 
-torch = pytest.importorskip("torch")
+torch = importorskip("torch")
 if not torch.distributed.is_available():
-    pytest.skip("torch without torch.distributed", allow_module_level=True)
+    skip("torch without torch.distributed", allow_module_level=True)
 
 PROGRAM = """
     import itertools, os, sys
@@ -105,13 +104,13 @@ PROGRAM = """
 """
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "dims, every, least",
     [
         ((2,), 25, 6),
-        pytest.param((4,), 5, 48, marks=pytest.mark.slow),
-        pytest.param((2, 2), 61, 28, marks=pytest.mark.slow),
-        pytest.param((2,), 1, 242, marks=pytest.mark.long),
+        param((4,), 5, 48, marks=mark.slow),
+        param((2, 2), 61, 28, marks=mark.slow),
+        param((2,), 1, 242, marks=mark.long),
     ],
     ids=str,
 )
@@ -120,7 +119,7 @@ def test_results_and_gradients_are_those_of_one_device(tmp_path, dims, every, le
     words = (world, tmp_path / "store", ",".join(map(str, dims)), every)
 
     def run(rank):
-        return python(PROGRAM, rank, *words, PYTHONPATH=str(ROOT), OMP_NUM_THREADS="1")
+        return python(PROGRAM, rank, *words, PYTHONPATH=ROOT, OMP_NUM_THREADS="1")
 
     with ThreadPoolExecutor(world) as ranks:
         said, *_ = ranks.map(run, range(world))

@@ -1,16 +1,16 @@
 """te_select.where and its operator under torch.compile and the transformations of torch.func."""
 
-import contextlib
 import warnings
-from unittest import mock
+from contextlib import nullcontext
+from unittest.mock import Mock
 
 import numpy as np
-import pytest
+from pytest import fixture, importorskip, mark, raises
 
 import te_select
 import te_select.numpy
 
-torch = pytest.importorskip("torch")
+torch = importorskip("torch")
 
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
@@ -23,16 +23,16 @@ COND = torch.tensor([True, False])
 ONES = torch.ones(2)
 ZEROS = torch.zeros(2)
 X = torch.tensor([2.0, 3.0])
-FUNCTIONS = pytest.mark.parametrize("function", [where, te_select.where])
+FUNCTIONS = mark.parametrize("function", [where, te_select.where])
 
 
-ALL_SIZES = pytest.mark.parametrize("least", [0, torch_operator.RECORDED_FROM])
+ALL_SIZES = mark.parametrize("least", [0, torch_operator.RECORDED_FROM])
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def kernels(family, monkeypatch):
     """The kernels are built once; the operator does small calls, too."""
-    monkeypatch.setattr(torch_operator, "RECORDED_FROM", 0)
+    monkeypatch.setattr("te_select.selecting.torch_operator.RECORDED_FROM", 0)
 
 
 def torchs_out(cond, x, y, *, out):
@@ -110,25 +110,25 @@ TRANSFORMED = {
 }
 
 
-@pytest.mark.parametrize("name", TRANSFORMED)
-@pytest.mark.parametrize("make", [writes_x, overwrites_x, writes_a_constant])
+@mark.parametrize("name", TRANSFORMED)
+@mark.parametrize("make", [writes_x, overwrites_x, writes_a_constant])
 def test_out_cuts_no_gradient_within_a_transformation(name, make):
     transform = TRANSFORMED[name]
     assert outcome(transform, make(OUT)) == outcome(transform, make(torchs_out))
 
 
 @ALL_SIZES
-@pytest.mark.parametrize("name", TRANSFORMED)
-@pytest.mark.parametrize("function", [where, te_select.where, OPERATOR])
+@mark.parametrize("name", TRANSFORMED)
+@mark.parametrize("function", [where, te_select.where, OPERATOR])
 def test_transformations_are_torchs(name, function, least, monkeypatch):
-    monkeypatch.setattr(torch_operator, "RECORDED_FROM", least)
+    monkeypatch.setattr("te_select.selecting.torch_operator.RECORDED_FROM", least)
     makes = SELECTING if function is OPERATOR else SELECTING | BESIDE_NUMBERS
     for make in makes.values():
         found, expected = (outcome(TRANSFORMED[name], make(f)) for f in (function, torch.where))
         assert found == expected and isinstance(found, list)
 
 
-@pytest.mark.filterwarnings("ignore:ComplexHalf")
+@mark.filterwarnings("ignore:ComplexHalf")
 @FUNCTIONS
 def test_gradient_of_half_beside_a_complex_number(function):
     def transformed(select):
@@ -152,7 +152,7 @@ def test_vmap_along_any_axis_is_torchs(function):
 @ALL_SIZES
 @FUNCTIONS
 def test_gradients_within_autocast_are_torchs(function, least, monkeypatch):
-    monkeypatch.setattr(torch_operator, "RECORDED_FROM", least)
+    monkeypatch.setattr("te_select.selecting.torch_operator.RECORDED_FROM", least)
 
     def run(select):
         x = X.clone().requires_grad_()
@@ -173,15 +173,15 @@ class Passing(TorchDispatchMode):
 
 
 DECISIONS = {
-    "below": ((65_535,), (1,), contextlib.nullcontext, False),
-    "from there on": ((65_536,), (1,), contextlib.nullcontext, True),
-    "the result is larger": ((256, 1), (256,), contextlib.nullcontext, True),
-    "the result is larger, below": ((256, 1), (255,), contextlib.nullcontext, False),
+    "below": ((65_535,), (1,), nullcontext, False),
+    "from there on": ((65_536,), (1,), nullcontext, True),
+    "the result is larger": ((256, 1), (256,), nullcontext, True),
+    "the result is larger, below": ((256, 1), (255,), nullcontext, False),
     "a mode watches": ((2, 2), (2,), Passing, True),
 }
 
 
-@pytest.mark.parametrize("case", DECISIONS)
+@mark.parametrize("case", DECISIONS)
 @FUNCTIONS
 def test_large_results_are_recorded_by_the_operator(function, case, monkeypatch):
     monkeypatch.undo()
@@ -189,8 +189,8 @@ def test_large_results_are_recorded_by_the_operator(function, case, monkeypatch)
     *shapes, within, expected = DECISIONS[case]
     x, y = (torch.ones(shape, requires_grad=True) for shape in shapes)
     for given in ((x > 0, x, y), (y > 0, x, 0.0), (y > 0, 0.0, x)):
-        recorder = mock.Mock(wraps=OPERATOR.default)
-        monkeypatch.setattr(torch_operator, "_operator", recorder)
+        recorder = Mock(wraps=OPERATOR.default)
+        monkeypatch.setattr("te_select.selecting.torch_operator._operator", recorder)
         with within():
             found = function(*given)
         assert torch.equal(found, torch.where(*given)) and recorder.called is expected
@@ -199,8 +199,8 @@ def test_large_results_are_recorded_by_the_operator(function, case, monkeypatch)
 @FUNCTIONS
 def test_small_call_within_vmap_is_the_operators(function, monkeypatch):
     monkeypatch.undo()
-    recorder = mock.Mock(wraps=OPERATOR.default)
-    monkeypatch.setattr(torch_operator, "_operator", recorder)
+    recorder = Mock(wraps=OPERATOR.default)
+    monkeypatch.setattr("te_select.selecting.torch_operator._operator", recorder)
     vmap(lambda each: function(each > 0, each, 0.0))(torch.ones(3, 2))
     assert recorder.called
 
@@ -213,7 +213,7 @@ def test_what_was_not_selected_gives_no_nan():
     assert found.tolist() == [0.0, 0.0, 1.0]
 
 
-@pytest.mark.parametrize("opaque", [False, True])
+@mark.parametrize("opaque", [False, True])
 def test_compile_and_export(opaque):
     def f(cond, x, y):
         return where(cond, x * 2, y, opaque=opaque) + where(cond, x, 0.5, opaque=opaque)
@@ -242,7 +242,7 @@ def test_compile_and_export(opaque):
     assert torch.equal(program.module()(*given), f(*given))
 
 
-@pytest.mark.parametrize("side", [0.0, 2, ONES, torch.ones(2, dtype=torch.double)])
+@mark.parametrize("side", [0.0, 2, ONES, torch.ones(2, dtype=torch.double)])
 def test_compile_takes_the_drop_in_as_a_whole(side):
     def f(cond, x):
         return te_select.where(cond, x, side) * 2
@@ -281,9 +281,9 @@ ARRAYS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Dynamo does not know")
-@pytest.mark.parametrize("lib", [te_select, te_select.numpy], ids=lambda lib: lib.__name__)
-@pytest.mark.parametrize("name", ARRAYS)
+@mark.filterwarnings("ignore:Dynamo does not know")
+@mark.parametrize("lib", [te_select, te_select.numpy], ids=lambda lib: lib.__name__)
+@mark.parametrize("name", ARRAYS)
 def test_arrays_within_compile_stay_arrays(name, lib):
     array = np.array([-1.0, 2.0, 0.5])
     torch._dynamo.reset()
@@ -320,5 +320,5 @@ def test_tensor_that_has_escaped_from_vmap_is_torchs_error():
     torch.vmap(lambda each: escaped.append(each) or each)(torch.ones(3, 2))
     for given in ((COND, escaped[0], ZEROS), (COND, ONES, escaped[0]), (escaped[0], ONES, ZEROS)):
         for select in (torch.where, where, te_select.where):
-            with pytest.raises(RuntimeError, match="escaped"):
+            with raises(RuntimeError, match="escaped"):
                 select(*given)

@@ -2,5 +2,8 @@
 
 from pathlib import Path
 
+from tests.support.programs import *  # noqa: F403
+from tests.support.workloads import *  # noqa: F403
+
 ROOT = Path(__file__).resolve().parents[2]
 """The folder of the repository."""

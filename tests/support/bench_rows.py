@@ -1,8 +1,8 @@
 """Made-up rows of the bench."""
 
+from te_select import Workload
 from te_select.bench.row import Row
 from te_select.bench.suite import Entry
-from te_select.operator.workload import Workload
 from te_select.timing.inputs import Mask
 from te_select.timing.rounds import Timing
 

@@ -11,7 +11,7 @@ from tvm_ffi import libinfo
 
 from te_select.backends.programs import c_compiler
 from te_select.runtime import c
-from tests.support.programs import new_folder, python
+from tests.support import new_folder, python
 
 RUNTIME = c.FOLDER
 DRIVERS = Path(__file__).parent / "c"
@@ -59,17 +59,24 @@ def build(folder, driver, sources, *options):
     """
     path = folder / "half.so"
     command = (
-        *(*c_compiler(), "-std=gnu11", "-O1", "-g", *WARNINGS, "-Werror", "-fPIC"),
+        *c_compiler(),
+        "-std=gnu11",
+        "-O1",
+        "-g",
+        *WARNINGS,
+        "-Werror",
+        "-fPIC",
         "-Wno-unused-parameter",  # of drivers
         "-Wframe-larger-than=8192",  # threads may have stacks of 32 KB
-        *(
-            "-shared",
-            "-pthread",
-            *options,
-            *(f"-isystem{path}" for path in libinfo.include_paths()),
-        ),
+        "-shared",
+        "-pthread",
+        *options,
+        *(f"-isystem{path}" for path in libinfo.include_paths()),
         *(f"-I{path}" for path in (RUNTIME, RUNTIME / "cpu", RUNTIME / "where")),
-        *(str(DRIVERS / driver), *(str(RUNTIME / name) for name in sources), "-o", str(path)),
+        str(DRIVERS / driver),
+        *(str(RUNTIME / name) for name in sources),
+        "-o",
+        str(path),
     )
     subprocess.run(command, check=True)
     return path

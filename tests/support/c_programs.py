@@ -36,15 +36,18 @@ class Exported:
         """Compile a file of the folder ``c`` with options, objects and libraries."""
         path = self.folder / output
         command = (
-            *(
-                *c_compiler(),
-                *_STRICT,
-                "-D_GNU_SOURCE",
-                "-include",
-                "mask.h",
-                f"-DSELECT={c_name(self.workload)}",
-            ),
-            *(str(SOURCES / source), *more, "-pthread", "-ldl", "-o", str(path)),
+            *c_compiler(),
+            *_STRICT,
+            "-D_GNU_SOURCE",
+            "-include",
+            "mask.h",
+            f"-DSELECT={c_name(self.workload)}",
+            str(SOURCES / source),
+            *more,
+            "-pthread",
+            "-ldl",
+            "-o",
+            str(path),
         )
         programs.output(*command, cwd=self.folder)
         return path
@@ -59,14 +62,20 @@ def export(folder, workload, config=None):
 def sanitized(source, program, sanitizers):
     """A program of the folder ``c`` with where(), under sanitizers."""
     command = (
-        *(*c_compiler(), *_STRICT),
-        *(f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"),
+        *c_compiler(),
+        *_STRICT,
+        f"-fsanitize={sanitizers}",
+        "-fno-sanitize-recover=all",
         *(
             f"-I{path}"
             for path in (RUNTIME, RUNTIME / "cpu", RUNTIME / "where", *libinfo.include_paths())
         ),
-        *(SOURCES / source, *(RUNTIME / name for name in link.FAMILY.sources)),
-        *("-pthread", "-ldl", "-o", program),
+        SOURCES / source,
+        *(RUNTIME / name for name in link.FAMILY.sources),
+        "-pthread",
+        "-ldl",
+        "-o",
+        program,
     )
     programs.output(*command)
     return program

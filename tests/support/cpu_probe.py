@@ -1,7 +1,7 @@
 """A kernel that computes nothing and reports the arguments of the host half."""
 
-import ctypes
 import time
+from ctypes import CDLL, Structure, c_int64
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.schedules.cpu.span import FLAGS
-from tests.support.programs import new_folder
+from tests.support import new_folder
 from tests.support.runtime_standin import compile_c, manifest
 
 PROBE = Path(__file__).parent / "c" / "cpu_probe.c"
@@ -32,14 +32,14 @@ class Plan(NamedTuple):
     looks: bool
 
 
-class Seen(ctypes.Structure):
+class Seen(Structure):
     """What the last call saw.
 
     Set ``fails`` to the task that shall fail, counted from 1, and ``meet`` to 1 where every task
     shall have a thread of its own.
     """
 
-    _fields_ = tuple((name, ctypes.c_int64) for name in ("flags", "tasks", "ran", "fails", "meet"))
+    _fields_ = tuple((name, c_int64) for name in ("flags", "tasks", "ran", "fails", "meet"))
 
     def has(self, flag):
         """Whether the kernel was called with a flag."""
@@ -80,9 +80,9 @@ class Probe:
         self.call = module.get_function(workload.name)
         self._plan = module.get_function("te_select_plan")
         self._numbers = version.decisions.numbers
-        image = ctypes.CDLL(str(path))
+        image = CDLL(str(path))
         self.seen = Seen.in_dll(image, "__tvm_ffi_seen")
-        self.fences = ctypes.c_int64.in_dll(image, "__tvm_ffi_fences")
+        self.fences = c_int64.in_dll(image, "__tvm_ffi_fences")
 
     def __call__(self, b, a=1):
         """A call that moves 13 bytes an element, 4 of them in out."""

@@ -1,10 +1,10 @@
 """Runs the source of CUDA kernels on the CPU, with every access checked."""
 
-import ctypes
 import dataclasses
 import shutil
 import subprocess
 from collections.abc import Mapping
+from ctypes import CDLL, addressof, c_char_p, c_int, c_int64, c_uint8, c_void_p
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def build(source, symbols, folder, more=""):
 class Emulated:
     """Kernels that run on the CPU, and the bytes that the last run loaded and streamed."""
 
-    library: ctypes.CDLL
+    library: CDLL
     functions: Mapping[str, CudaFunction]
     loaded: dict[str, int] = field(default_factory=dict)
     streamed: dict[str, int] = field(default_factory=dict)
@@ -84,10 +84,10 @@ class Emulated:
             for f in functions
         )
         path = build(edit(translation_unit(functions)), list(by_symbol), folder, grids)
-        library = ctypes.CDLL(str(path))
-        library.te_select_emulator_error.restype = ctypes.c_char_p
-        library.te_select_emulator_loaded.restype = ctypes.c_int64
-        library.te_select_emulator_streamed.restype = ctypes.c_int64
+        library = CDLL(str(path))
+        library.te_select_emulator_error.restype = c_char_p
+        library.te_select_emulator_loaded.restype = c_int64
+        library.te_select_emulator_streamed.restype = c_int64
         return cls(library, by_symbol)
 
     def allow(self, operands):
@@ -96,7 +96,7 @@ class Emulated:
         self.library.te_select_emulator_reset()
         for k, array in enumerate(given, 1):
             self.library.te_select_emulator_allow(
-                ctypes.c_void_p(array.ctypes.data), ctypes.c_int64(array.nbytes), k == len(given)
+                c_void_p(array.ctypes.data), c_int64(array.nbytes), k == len(given)
             )
 
     def run(
@@ -110,15 +110,15 @@ class Emulated:
         emulator = self.library
         function = self.functions[symbol]
         self.allow(operands)
-        pointers = [ctypes.c_void_p(array.ctypes.data) for array in operands]
-        dims = [ctypes.c_int64(sizes[name]) for name in workload.dim_names]
-        values = [*pointers, *dims, (ctypes.c_uint8 * 48)()]
-        params = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+        pointers = [c_void_p(array.ctypes.data) for array in operands]
+        dims = [c_int64(sizes[name]) for name in workload.dim_names]
+        values = [*pointers, *dims, (c_uint8 * 48)()]
+        params = (c_void_p * len(values))(*(addressof(v) for v in values))
         grid = getattr(emulator, f"blocks_of_{symbol}")
-        grid.restype = ctypes.c_int64
-        blocks = grid((ctypes.c_int64 * max(1, len(dims)))(*(dim.value for dim in dims)))
+        grid.restype = c_int64
+        blocks = grid((c_int64 * max(1, len(dims)))(*(dim.value for dim in dims)))
         launch = getattr(emulator, f"te_select_emulated_{symbol}")
-        launch(ctypes.c_int64(blocks), ctypes.c_int(function.threads), params)
+        launch(c_int64(blocks), c_int(function.threads), params)
         error = emulator.te_select_emulator_error().decode()
         assert not error, error
         names = ("cond", "then", "else_", "out")

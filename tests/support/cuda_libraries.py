@@ -1,7 +1,7 @@
 """Stand-ins for CuPy and JAX, on the stand-in for the driver: only what a call needs."""
 
 import contextlib
-import sys
+from sys import modules
 from types import SimpleNamespace
 
 import numpy as np
@@ -85,5 +85,5 @@ def install(monkeypatch, stream=STREAM):
         numpy=SimpleNamespace(empty=JaxArray.empty),
         dtypes=SimpleNamespace(canonicalize_dtype=lambda dtype: dtype),
     )
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(modules, "cupy", cupy)
+    monkeypatch.setitem(modules, "jax", jax)

@@ -1,9 +1,9 @@
 """A stand-in for the NVIDIA driver, and kernels in plain C that it runs instead of CUDA's."""
 
-import contextlib
-import ctypes
-import functools
 import itertools
+from contextlib import contextmanager, suppress
+from ctypes import CDLL, POINTER, Structure, c_char, c_char_p, c_int, c_uint, c_void_p
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,8 @@ from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 from te_select.runtime.call import loading
 from te_select.runtime.call.cuda.device_array import DeviceArray
 from te_select.runtime.call.cuda.kernel import CudaKernel
+from tests.support import new_folder
 from tests.support.operands import SHAPE, mask, random
-from tests.support.programs import new_folder
 from tests.support.runtime_standin import c_source, compile_c
 
 SOURCE = Path(__file__).with_name("fake_cuda.c")
@@ -42,35 +42,35 @@ int run_{i}(int64_t blocks, int threads, void** p) {{
 """
 
 
-class Launch(ctypes.Structure):
+class Launch(Structure):
     _fields_ = (
-        ("symbol", ctypes.c_char * 64),
-        ("blocks", ctypes.c_uint),
-        ("threads", ctypes.c_uint),
-        ("stream", ctypes.c_void_p),
-        ("device", ctypes.c_int),
-        ("pointers", ctypes.c_void_p * 4),
+        ("symbol", c_char * 64),
+        ("blocks", c_uint),
+        ("threads", c_uint),
+        ("stream", c_void_p),
+        ("device", c_int),
+        ("pointers", c_void_p * 4),
     )
 
 
-@functools.cache
+@cache
 def fake_library():
     """The stand-in; from now on the loader returns it for libcuda.so.1."""
     out = compile_c(SOURCE, new_folder() / "libcuda.so.1", *SHARED, "-Wl,-soname,libcuda.so.1")
-    library = ctypes.CDLL(str(out))
-    library.fake_last.restype = ctypes.POINTER(Launch)
-    library.fake_image.restype = ctypes.c_char_p
+    library = CDLL(str(out))
+    library.fake_last.restype = POINTER(Launch)
+    library.fake_image.restype = c_char_p
     return library
 
 
 def real_driver():
-    with contextlib.suppress(OSError):
-        ctypes.CDLL("libcuda.so.1")
+    with suppress(OSError):
+        CDLL("libcuda.so.1")
         return True
     return False
 
 
-@contextlib.contextmanager
+@contextmanager
 def fake_driver(*archs):
     """Devices of these archs, such as 90, for as long as the block lasts."""
     if not fake_library.cache_info().currsize and real_driver():
@@ -122,10 +122,10 @@ def fresh_kernel(workload, **how):
     return loaded
 
 
-kernel = functools.cache(fresh_kernel)
+kernel = cache(fresh_kernel)
 
 
-@functools.cache
+@cache
 def runners(workloads):
     """Scalar loops ``run_0``, ... that compute the workloads from a launch's parameters."""
     source = new_folder() / "runners.c"
@@ -135,10 +135,10 @@ def runners(workloads):
         dims = "".join(f", *(int64_t*)p[{4 + k}]" for k in range(names))
         text += _RUNNER.format(i=i, last=4 + names, dims=dims)
     source.write_text(text)
-    return ctypes.CDLL(str(compile_c(source, source.with_suffix(".so"), *SHARED)))
+    return CDLL(str(compile_c(source, source.with_suffix(".so"), *SHARED)))
 
 
-@contextlib.contextmanager
+@contextmanager
 def running(*workloads, arch=90):
     """A device that computes the workloads for the kernels of a library, by their order."""
     with fake_driver(arch) as library:

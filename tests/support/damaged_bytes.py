@@ -1,14 +1,11 @@
 """Bytes that were flipped, cut, repeated, exchanged or emptied."""
 
-import random
-from collections.abc import Callable
 
-
-def damaged(rng: random.Random, data: bytes) -> bytes:
+def damaged(rng, data):
     """Flip a bit or some bytes, cut, repeat, exchange or empty."""
     at, other = sorted(rng.randrange(len(data) + 1) for _ in range(2))
     near = rng.choice((at, min(at, 64), min(at, 600)))  # headers are looked at more closely
-    ways: tuple[Callable[[], bytes], ...] = (
+    ways = (
         lambda: flipped(rng, data, near),
         lambda: flipped(rng, data, near),
         lambda: flipped(rng, flipped(rng, data, at), other),
@@ -23,7 +20,7 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
     return rng.choice(ways)()
 
 
-def flipped(rng: random.Random, data: bytes, at: int) -> bytes:
+def flipped(rng, data, at):
     """Flip a bit of one byte, or of the last."""
     at = min(at, len(data) - 1)
     return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]

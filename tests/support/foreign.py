@@ -2,9 +2,9 @@
 
 import os
 import shutil
-import struct
 import subprocess
 from pathlib import Path
+from struct import pack, unpack
 
 import numpy as np
 from tvm_ffi import libinfo
@@ -64,20 +64,18 @@ class Host:
         """Call an exported function of the element types' bits; RuntimeError where it fails."""
         cond, then, else_, out = operands
         symbol = f"__tvm_ffi_{name}__bits".encode()
-        request = [struct.pack("<i", len(symbol)), symbol]
+        request = [pack("<i", len(symbol)), symbol]
         for array in (cond, then, else_, out):
             code, bits = (_BOOL, 8) if array is cond else (1, 8 * array.dtype.itemsize)
-            request.append(struct.pack("<iii", code, bits, array.ndim))
-            request.append(
-                struct.pack(f"<{array.ndim + 2}q", *array.shape, array.nbytes, _at(array))
-            )
+            request.append(pack("<iii", code, bits, array.ndim))
+            request.append(pack(f"<{array.ndim + 2}q", *array.shape, array.nbytes, _at(array)))
             request.append(array.tobytes())
         same = [i for i, array in enumerate((cond, then, else_)) if array is out]
-        request.append(struct.pack("<i", *same or [-1]))
+        request.append(pack("<i", *same or [-1]))
         assert self._process.stdin is not None
         self._process.stdin.write(b"".join(request))
         self._process.stdin.flush()
-        status, stray, said = struct.unpack("<iii", self._read(12))
+        status, stray, said = unpack("<iii", self._read(12))
         message = self._read(said).decode()
         out.reshape(-1).view(np.uint8)[:] = np.frombuffer(self._read(out.nbytes), np.uint8)
         if status or stray:

@@ -5,6 +5,7 @@ that made them differ.
 """
 
 import re
+from re import sub
 
 _SAID = re.compile(r"(# )?from|\s+T\.(reads|writes|func_attr)|\w+ = TypeVar|\s+# with")
 
@@ -14,10 +15,10 @@ def readable(script):
 
     From Python 3.12 on, TVM writes the named dims of a function in brackets behind its name.
     """
-    script = re.sub(r"(def \w+)\[[\w, ]+\]\(", r"\1(", script)
+    script = sub(r"(def \w+)\[[\w, ]+\]\(", r"\1(", script)
     kept = (line for line in script.splitlines() if not _SAID.match(line))
-    text = re.sub(r"T\.int64\((\d+)\)", r"\1", "\n".join(kept))
-    return re.sub(r'"te_select\.(knob\.\w+|pattern)": [^,}]+, ', "", text).strip()
+    text = sub(r"T\.int64\((\d+)\)", r"\1", "\n".join(kept))
+    return sub(r'"te_select\.(knob\.\w+|pattern)": [^,}]+, ', "", text).strip()
 
 
 def check(path, text, update):

@@ -1,6 +1,18 @@
 """Tensors of our own, passed on by DLPack as no real library would do it."""
 
-import ctypes
+from ctypes import (
+    CDLL,
+    Structure,
+    addressof,
+    byref,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_uint32,
+    c_void_p,
+    py_object,
+    pythonapi,
+)
 
 from te_select.operator.dtypes import element_type
 from te_select.runtime.call.dlpack import DLManagedTensor, DLManagedTensorVersioned
@@ -11,9 +23,9 @@ BOOL = 6
 _CODES = {"b": BOOL, "i": 0, "u": 1, "f": 2, "c": 5}
 
 
-_new_capsule = ctypes.pythonapi.PyCapsule_New
-_new_capsule.restype = ctypes.py_object
-_new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+_new_capsule = pythonapi.PyCapsule_New
+_new_capsule.restype = py_object
+_new_capsule.argtypes = (c_void_p, c_char_p, c_void_p)
 _kept = []  # a taken capsule's memory may be read at any later time
 
 
@@ -66,9 +78,9 @@ class HandMade:
             8 * array.itemsize,
             1,
         )
-        tensor.shape = (ctypes.c_int64 * len(extents))(*extents)
+        tensor.shape = (c_int64 * len(extents))(*extents)
         if strides is not None:
-            tensor.strides = (ctypes.c_int64 * len(strides))(*strides)
+            tensor.strides = (c_int64 * len(strides))(*strides)
         self.tensor = tensor
         _kept.append((array, self.managed))
 
@@ -79,7 +91,7 @@ class HandMade:
         if not self._versioned and options:
             raise TypeError("a producer older than DLPack 1.0 knows no options")
         name = b"dltensor_versioned" if self._versioned else b"dltensor"
-        return _new_capsule(ctypes.addressof(self.managed), name, None)
+        return _new_capsule(addressof(self.managed), name, None)
 
 
 def handed(array, device=CPU):
@@ -91,20 +103,20 @@ def handed(array, device=CPU):
     return HandMade(array, strides=steps, device=device, dtype=code, flags=flags)
 
 
-class _Any(ctypes.Structure):
+class _Any(Structure):
     """``TVMFFIAny`` that holds a ``DLTensor*``."""
 
-    _fields_ = (("index", ctypes.c_int32), ("pad", ctypes.c_uint32), ("value", ctypes.c_void_p))
+    _fields_ = (("index", c_int32), ("pad", c_uint32), ("value", c_void_p))
 
 
 def call(kernel, *operands):
     """Call a kernel's exported function as C does, and return its status."""
     name = f"__tvm_ffi_{kernel.workload.name}"
-    return call_function(ctypes.CDLL(str(kernel.path))[name], *operands)
+    return call_function(CDLL(str(kernel.path))[name], *operands)
 
 
 def call_function(function, *operands):
     """The same of a function that ctypes has found."""
-    arguments = (_Any * 4)(*(_Any(7, 0, ctypes.addressof(each.tensor)) for each in operands))
-    status = function(None, arguments, 4, ctypes.byref(_Any()))
+    arguments = (_Any * 4)(*(_Any(7, 0, addressof(each.tensor)) for each in operands))
+    status = function(None, arguments, 4, byref(_Any()))
     return status

@@ -1,17 +1,13 @@
 """Scheduled functions whose leaf is almost a Select."""
 
-from collections.abc import Callable
-from typing import Any
-
 from tvm import s_tir, te, tirx
 
 from te_select.operator.access import access_pattern
-from te_select.operator.workload import Workload
+from tests.support import flat
 
 SIZE = 64
-W = Workload((SIZE,), (SIZE,), (SIZE,))
+W = flat(SIZE)
 PATTERN = access_pattern(W)
-Value = Callable[[Any, Any, Any, Any], Any]
 
 
 def right(cond, then, else_, i):

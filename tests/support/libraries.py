@@ -1,6 +1,6 @@
 """The manifest of a library: read beside it, and edited in it."""
 
-import json
+from json import dumps, loads
 
 from te_select.runtime.artifact import embedded
 
@@ -9,7 +9,7 @@ _BULKY = ("versions", "components")  # what may be left out for the room of an e
 
 def beside(path):
     """The manifest in the file beside a library."""
-    return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    return loads(path.with_suffix(".json").read_text(encoding="utf-8"))
 
 
 def edit_fields(path, change):
@@ -17,11 +17,11 @@ def edit_fields(path, change):
     image = path.read_bytes()
     start, size = embedded._place(image, "it")
     end = start + size
-    fields = json.loads(image[start:end])
+    fields = loads(image[start:end])
     for name in _BULKY:
         fields[name] = type(fields.get(name, []))()
     change(fields)
-    new = json.dumps(fields, separators=(",", ":")).replace(":", ": ", 1).encode()
+    new = dumps(fields, separators=(",", ":")).replace(":", ": ", 1).encode()
     assert len(new) <= size, "the manifest may not grow"
     path.write_bytes(embedded.seal(image[:start] + new.ljust(size) + image[end:]))
     return path

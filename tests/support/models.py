@@ -1,10 +1,10 @@
 """Small model files, and the reference corpus of model files with its index."""
 
 import json
-import os
+from os import environ
 from pathlib import Path
 
-import pytest
+from pytest import mark
 
 from te_select import read_model
 
@@ -45,14 +45,14 @@ def read(proto, folder):
     return read_model(path)
 
 
-IS_CORPUS_HERE = "TE_SELECT_MODELS" in os.environ
+IS_CORPUS_HERE = "TE_SELECT_MODELS" in environ
 OF_CORPUS = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not IS_CORPUS_HERE, reason="TE_SELECT_MODELS is not set"),
+    mark.slow,
+    mark.skipif(not IS_CORPUS_HERE, reason="TE_SELECT_MODELS is not set"),
 ]
 
 
 def corpus():
     """The folder that ``TE_SELECT_MODELS`` names and its index, which is empty if it is not set."""
-    folder = Path(os.environ.get("TE_SELECT_MODELS", ""))
+    folder = Path(environ.get("TE_SELECT_MODELS", ""))
     return folder, json.loads((folder / "index.json").read_text()) if IS_CORPUS_HERE else []

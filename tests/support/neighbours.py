@@ -4,11 +4,9 @@ Packages that are not installed are left out. The protocols have small classes o
 """
 
 import array
-import importlib
 import math
 import mmap
-from collections.abc import Callable
-from typing import Any
+from importlib import import_module
 
 import numpy as np
 
@@ -22,21 +20,21 @@ class Subclass(np.ndarray):
 class OfItsOwnRule:
     """NumPy calls the rule, and makes no array of it."""
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function, types, args, kwargs):
         return function, args, kwargs
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype=None, copy=None):
         raise AssertionError("NumPy makes no array of it")
 
 
 class ByMethod:
     """Has ``__array__``, and counts its calls."""
 
-    def __init__(self, held: Any) -> None:
+    def __init__(self, held):
         self.held = held
         self.conversions = 0
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype=None, copy=None):
         self.conversions += 1
         return self.held
 
@@ -44,7 +42,7 @@ class ByMethod:
 class ByInterface:
     """Has ``__array_interface__``."""
 
-    def __init__(self, held: Any) -> None:
+    def __init__(self, held):
         self.held = held
         self.__array_interface__ = held.__array_interface__
 
@@ -52,56 +50,56 @@ class ByInterface:
 class ByStruct:
     """Has ``__array_struct__``, by which NumPy 2.4 reads beyond the end of unicode arrays."""
 
-    def __init__(self, held: Any) -> None:
+    def __init__(self, held):
         if held.dtype.kind == "U":
             raise TypeError("expected another type")
         self.held = held
         self.__array_struct__ = held.__array_struct__
 
 
-def _masked(rng: np.random.Generator, held: Any) -> Any:
+def _masked(rng, held):
     return np.ma.array(held, mask=rng.random(held.shape) < 0.5, copy=False)
 
 
-def _bytes(held: Any) -> bytes:
+def _bytes(held):
     """The elements as bytes; those of several axes would be an operand of another shape."""
     if held.ndim != 1 or held.dtype.kind not in "bui":
         raise ValueError("it would have another shape")
-    found: bytes = held.astype(np.uint8).tobytes()
+    found = held.astype(np.uint8).tobytes()
     return found
 
 
-def _mapped(_: np.random.Generator, held: Any) -> Any:
+def _mapped(_, held):
     pages = mmap.mmap(-1, len(held))
     pages[:] = _bytes(held)
     return pages
 
 
-def _of_package(package: str, name: str) -> Callable[..., Any]:
+def _of_package(package, name):
     """A function that makes an object of a class of a package of an array."""
 
-    def made(_: np.random.Generator, held: Any) -> Any:
-        return getattr(importlib.import_module(package), name)(held)
+    def made(_, held):
+        return getattr(import_module(package), name)(held)
 
     return made
 
 
-def _nullable(rng: np.random.Generator, held: Any) -> Any:
-    series = importlib.import_module("pandas").Series(held).convert_dtypes()
+def _nullable(rng, held):
+    series = import_module("pandas").Series(held).convert_dtypes()
     return series.mask(rng.random(held.shape) < rng.choice([0, 0.1]))
 
 
-def _series_of(dtype: str) -> Callable[..., Any]:
-    return lambda _, held: importlib.import_module("pandas").Series(held).astype(dtype)
+def _series_of(dtype):
+    return lambda _, held: import_module("pandas").Series(held).astype(dtype)
 
 
-def _short(held: Any) -> Any:
+def _short(held):
     if held.size > SHORT:
         raise ValueError("it would take long")
     return held.tolist()
 
 
-_OWN: dict[str, Callable[[np.random.Generator, Any], Any]] = {
+_OWN = {
     "subclass": lambda _, held: held.view(Subclass),
     "memmap": lambda _, held: held.view(np.memmap),
     "matrix": lambda _, held: held.view(np.matrix),
@@ -120,7 +118,7 @@ _OWN: dict[str, Callable[[np.random.Generator, Any], Any]] = {
     "none": lambda _, held: None,
     "range": lambda _, held: range(len(_bytes(held))),
 }
-_OF_PACKAGES: dict[str, Callable[[np.random.Generator, Any], Any]] = {
+_OF_PACKAGES = {
     "pandas.Series": _of_package("pandas", "Series"),
     "pandas.Index": _of_package("pandas", "Index"),
     "pandas.DataFrame": _of_package("pandas", "DataFrame"),
@@ -133,9 +131,9 @@ _OF_PACKAGES: dict[str, Callable[[np.random.Generator, Any], Any]] = {
 }
 
 
-def _is_installed(kind: str) -> bool:
+def _is_installed(kind):
     try:
-        importlib.import_module(kind.split(".", maxsplit=1)[0])
+        import_module(kind.split(".", maxsplit=1)[0])
     except ImportError:
         return False
     return True
@@ -144,20 +142,20 @@ def _is_installed(kind: str) -> bool:
 KINDS = _OWN | {kind: make for kind, make in _OF_PACKAGES.items() if _is_installed(kind)}
 
 
-def as_neighbour(rng: np.random.Generator, operand: Any, kind: str | None = None) -> Any:
+def as_neighbour(rng, operand, kind=None):
     """The operand as an object of a kind, any by default; as it is if it cannot be one."""
     kind = kind or str(rng.choice(list(KINDS)))
     if not isinstance(operand, np.ndarray):
         return operand
     try:
         made = KINDS[kind](rng, operand)
-        shape: Any = getattr(made, "shape", operand.shape)
+        shape = getattr(made, "shape", operand.shape)
         fits = math.prod(np.broadcast_shapes(shape, operand.shape)) == operand.size
     except Exception:  # whatever a package says of types and shapes that it does not take
         return operand
     return made if fits else operand
 
 
-def conversions(operands: Any) -> list[int]:
+def conversions(operands):
     """How often the operands have been made arrays of, those that count it."""
     return [each.conversions for each in operands if isinstance(each, ByMethod)]

@@ -4,8 +4,8 @@ import mmap
 
 import numpy as np
 
+from te_select import Workload
 from te_select.operator.dtypes import numpy_dtype
-from te_select.operator.workload import Workload
 
 SHAPE = (3, 5)
 

@@ -5,10 +5,10 @@ it while its threads wait, sleeps, and does so again.
 """
 
 import _ctypes
-import ctypes
 import sys
 import threading
 import time
+from ctypes import CDLL
 
 import numpy as np
 
@@ -28,14 +28,14 @@ def call(select):
 
 def main(name, *paths):
     """Open, call, close; then the same while another thread calls."""
-    never_called = ctypes.CDLL(paths[-1])  # it may not be the one that others rely on
+    never_called = CDLL(paths[-1])  # it may not be the one that others rely on
     for path in paths[:-1] or paths:
-        library = ctypes.CDLL(path)
+        library = CDLL(path)
         assert call(library[f"__tvm_ffi_{name}"])
         _ctypes.dlclose(library._handle)
     time.sleep(0.2)  # whoever still spins goes to sleep
     for path in paths[:3]:
-        library = ctypes.CDLL(path)
+        library = CDLL(path)
         select = library[f"__tvm_ffi_{name}"]
         calls = []
 

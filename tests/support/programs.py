@@ -4,10 +4,10 @@ import functools
 import importlib.util
 import os
 import subprocess
-import sys
 import tempfile
-import textwrap
 from pathlib import Path
+from sys import executable
+from textwrap import dedent
 
 
 def ended(
@@ -52,6 +52,11 @@ def open_files():
     return len([*Path("/proc/self/fd").iterdir()])
 
 
+def names(folder):
+    """What lies in a folder."""
+    return {path.name for path in folder.iterdir()}
+
+
 def output(*command, **how):
     """What a program prints, which must neither fail nor hang nor crash."""
     done = ended(*command, **how)
@@ -59,6 +64,11 @@ def output(*command, **how):
     return done.stdout
 
 
+def script(code, *words, **how):
+    """How a script of Python ends."""
+    return ended(executable, "-c", dedent(code), *words, **how)
+
+
 def python(code, *words, **how):
     """What a script of Python prints, which must neither fail nor hang nor crash."""
-    return output(sys.executable, "-c", textwrap.dedent(code), *words, **how)
+    return output(executable, "-c", dedent(code), *words, **how)

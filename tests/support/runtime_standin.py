@@ -1,8 +1,10 @@
 """Kernels in plain C instead of TVM's, so that the runtime half is tested alone."""
 
-import functools
 import platform
 import subprocess
+from functools import cache
+
+import numpy as np
 
 from te_select.backends.c_compiler import link_stub
 from te_select.backends.cpu import link
@@ -12,8 +14,10 @@ from te_select.runtime.artifact.manifest import KernelRecord, Manifest, c_name
 from te_select.runtime.call import loading
 from te_select.runtime.call.cpu.decisions import Decisions
 from te_select.runtime.call.kernel import Kernel
-from tests.support.programs import new_folder
+from tests.support import new_folder
 
+ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
+"""Operands of eight elements each: cond is what is selected."""
 HERE = {"kind": "cpu", "architecture": platform.machine()}
 _HEAD = "#include <stdint.h>\n#include <string.h>\n"
 
@@ -133,13 +137,13 @@ def manifest(workloads, cpu_features=(), *, plain=False):
     )
 
 
-@functools.cache
+@cache
 def library_of(*workloads, **how):
     """The path of a library that is built once in a process."""
     return build(workloads, new_folder() / "mask.so", **how)
 
 
-@functools.cache
+@cache
 def kernel(workload, **how):
     """A loaded kernel."""
     loaded = loading.load(library_of(workload, **how))

@@ -1,9 +1,8 @@
 """A reader of a made-up format: each line of a file is the length of a Select's operands."""
 
-from te_select.errors import ModelError
+from te_select import ModelError, Workload
 from te_select.frontends.formats import Format
 from te_select.operator.node import ModelNode
-from te_select.operator.workload import Workload
 
 TOY = Format(".toy", "a toy (.toy)", f"{__name__}:read_toy", 64, (b"toy",))
 

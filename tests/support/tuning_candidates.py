@@ -6,10 +6,9 @@ from pathlib import Path
 
 from te_select import Workload
 from te_select.backends.targets import resolve
-from te_select.operator.access import access_pattern
-from te_select.schedules.cpu import schedule as cpu
 from te_select.tuning.task import Candidate
 from tests.support import ROOT
+from tests.support.tuning import default_of
 
 BAD_BUILDER = "tests.support.tuning_bad_builder"
 INSIDE = "TE_SELECT_TEST_INSIDE"  # the file that appears once a candidate hangs
@@ -17,7 +16,7 @@ W = Workload((64, 1), (64, 500), ())
 
 
 def candidate(workload=W, **knobs):
-    default = cpu.default_config(access_pattern(workload), resolve("native").tvm)
+    default = default_of(workload, resolve("native"))
     return Candidate(workload, "native", {**asdict(default), **knobs})
 
 

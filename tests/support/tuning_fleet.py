@@ -1,12 +1,12 @@
 """A tracker and servers of TVM's RPC, as processes on this machine."""
 
 import contextlib
-import os
 import random
-import signal
 import subprocess
 import sys
-import time
+from os import environ, killpg, pathsep
+from signal import SIGKILL
+from time import monotonic, sleep
 
 from te_select import TuningError
 from te_select.tuning.fleet import tracker
@@ -55,12 +55,12 @@ class Fleet:
 
     def end(self, server):
         """End like a machine that loses power."""
-        os.killpg(self.servers[server].pid, signal.SIGKILL)
+        killpg(self.servers[server].pid, SIGKILL)
 
     def close(self):
         for process in self._processes:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+                killpg(process.pid, SIGKILL)
             process.wait()
 
     def _start(self, *arguments, stdout=None):
@@ -77,15 +77,15 @@ class Fleet:
         return process
 
     def _environment(self):
-        paths = filter(None, [str(self.folder), os.environ.get("PYTHONPATH", "")])
+        paths = filter(None, [str(self.folder), environ.get("PYTHONPATH", "")])
         # A killed server leaves its temporary files behind.
-        return {**os.environ, "TMPDIR": str(self.folder), "PYTHONPATH": os.pathsep.join(paths)}
+        return {**environ, "TMPDIR": str(self.folder), "PYTHONPATH": pathsep.join(paths)}
 
     def _wait(self, servers):
-        end = time.monotonic() + STARTUP_SECONDS
+        end = monotonic() + STARTUP_SECONDS
         while self.registered() < servers:
-            if time.monotonic() > end or any(one.poll() is not None for one in self._processes):
+            if monotonic() > end or any(one.poll() is not None for one in self._processes):
                 self.close()
                 logs = "\n".join(log.read_text() for log in self.folder.glob("*.log"))
                 raise RuntimeError(f"the fleet did not start:\n{logs}")
-            time.sleep(0.2)
+            sleep(0.2)

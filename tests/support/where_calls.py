@@ -2,15 +2,11 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from te_select.selecting.kernels import library
 from tests.support import ROOT
-
-Outcome = tuple[Any, list[tuple[str, str]]]
 
 NUMERIC = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
 OTHERS = ("M8[s]", "M8[ms]", "m8[s]", "m8[D]", "S3", "S8", "U2", "U3", "U4", "V5", "V16", ">f4")
@@ -21,13 +17,13 @@ NUMBERS = (
 )  # fmt: skip
 
 
-def random_dtype(rng: np.random.Generator) -> Any:
+def random_dtype(rng):
     kind = rng.random()
     names = NUMERIC if kind < 0.8 else OTHERS if kind < 0.97 else RARE
     return np.dtype(str(rng.choice(names)))
 
 
-def filled(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
+def filled(rng, shape, dtype):
     """A compact array of random bits, or of values where bits would not do."""
     count = int(np.prod(shape, dtype=np.int64))
     if dtype.kind == "b":
@@ -48,7 +44,7 @@ def filled(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
     return data.reshape(shape)
 
 
-def strided(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
+def strided(rng, shape, dtype):
     """An array whose axes lie in some order in memory, with steps and gaps."""
     order = rng.permutation(len(shape)) if rng.random() < 0.5 else np.arange(len(shape))
     plain = rng.random() < 0.5
@@ -61,7 +57,7 @@ def strided(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
     return array[stepping][cut]
 
 
-def operand(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
+def operand(rng, shape, dtype):
     """An operand that broadcasts to a shape."""
     rank = int(rng.integers(0, len(shape) + 1)) if rng.random() < 0.3 else len(shape)
     own = [1 if rng.random() < 0.2 else extent for extent in shape[len(shape) - rank :]]
@@ -73,7 +69,7 @@ def operand(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> Any:
     return array
 
 
-def random_shape(rng: np.random.Generator, most: int) -> list[int]:
+def random_shape(rng, most):
     """A shape of some rank, now and then empty or large."""
     rank = int(rng.choice(7, p=[0.05, 0.25, 0.3, 0.2, 0.1, 0.05, 0.05]))
     large = rng.random() < 0.55
@@ -91,14 +87,12 @@ def random_shape(rng: np.random.Generator, most: int) -> list[int]:
     return shape
 
 
-def random_mask(rng: np.random.Generator, shape: Sequence[int], odd: float = 0.2) -> Any:
+def random_mask(rng, shape, odd=0.2):
     """A cond that broadcasts to a shape, with a share of odd types."""
     return operand(rng, shape, np.dtype(bool) if rng.random() >= odd else random_dtype(rng))
 
 
-def random_sides(
-    rng: np.random.Generator, shape: Sequence[int], dtype: Any = None, count: int = 2
-) -> list[Any]:
+def random_sides(rng, shape, dtype=None, count=2):
     """Numbers, and arrays that broadcast to a shape, most of them of one type."""
     dtype = random_dtype(rng) if dtype is None else dtype
     sides = []
@@ -111,7 +105,7 @@ def random_sides(
     return sides
 
 
-def random_call(rng: np.random.Generator, most: int = 60_000) -> tuple[Any, Any, Any]:
+def random_call(rng, most=60_000):
     """The arguments of a call of where()."""
     shape = random_shape(rng, most)
     dtype = random_dtype(rng)
@@ -119,7 +113,7 @@ def random_call(rng: np.random.Generator, most: int = 60_000) -> tuple[Any, Any,
     return cond, *random_sides(rng, shape, dtype)
 
 
-def outcome(function: Callable[..., Any], arguments: Iterable[Any]) -> Outcome:
+def outcome(function, arguments):
     """What a call comes to: its result or the type of its exception, and its warnings."""
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn"):
         warnings.simplefilter("always")
@@ -130,7 +124,7 @@ def outcome(function: Callable[..., Any], arguments: Iterable[Any]) -> Outcome:
     return result, sorted({(str(each.message), each.category.__name__) for each in caught})
 
 
-def difference(ours: Outcome, theirs: Outcome) -> str | None:
+def difference(ours, theirs):
     """In what two outcomes differ, or None."""
     found, warned = ours
     expected, expected_warnings = theirs
@@ -152,7 +146,7 @@ def difference(ours: Outcome, theirs: Outcome) -> str | None:
     return None if same else "bits differ"
 
 
-def exported(name: str) -> Any:
+def exported(name):
     """A function of the kernels that were loaded first, through tvm-ffi."""
     from te_select.runtime.call import image
 
@@ -160,6 +154,6 @@ def exported(name: str) -> Any:
     return image.open_again(library._first).get_function(name)
 
 
-def path_of_python() -> str:
+def path_of_python():
     """PYTHONPATH of a process that finds this te_select, and what this process finds."""
     return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))

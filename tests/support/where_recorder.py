@@ -1,6 +1,6 @@
 """The C half of where() with kernels, a pool and memory that write down what is asked of them."""
 
-import ctypes
+from ctypes import Structure, byref, c_int32, c_int64, c_void_p
 from typing import NamedTuple
 
 import numpy as np
@@ -32,18 +32,18 @@ _PROFILE = {
 
 _KINDS = {"?": -1, "f": -1, "D": -1, "B": 5, "i": 3, "l": 14}  # "l" are places of bits
 _RANK = 64
-_Axes = ctypes.c_int64 * _RANK
+_Axes = c_int64 * _RANK
 
 
-class Call(ctypes.Structure):
+class Call(Structure):
     """A te_select_where_call of ``where_call.h``."""
 
     _fields_ = (
-        ("ndim", ctypes.c_int32),
-        ("width", ctypes.c_int32),
+        ("ndim", c_int32),
+        ("width", c_int32),
         ("shape", _Axes),
         ("strides", _Axes * 4),
-        ("data", ctypes.c_void_p * 4),
+        ("data", c_void_p * 4),
     )
 
 
@@ -68,11 +68,11 @@ def call_of(cond, x, y, out):
     return call
 
 
-class _Note(ctypes.Structure):
+class _Note(Structure):
     _fields_ = (
-        *((name, ctypes.c_int32) for name in ("width", "rows", "number", "task")),
-        *((name, ctypes.c_int64) for name in ("flags", "m", "n")),
-        ("data", ctypes.c_int64 * 4),
+        *((name, c_int32) for name in ("width", "rows", "number", "task")),
+        *((name, c_int64) for name in ("flags", "m", "n")),
+        ("data", c_int64 * 4),
     )
 
 
@@ -133,34 +133,34 @@ class Recorder:
         self["at_hand"] = threads
 
     def __getitem__(self, name):
-        return ctypes.c_int32.in_dll(self._library, name).value
+        return c_int32.in_dll(self._library, name).value
 
     def __setitem__(self, name, value):
-        ctypes.c_int32.in_dll(self._library, name).value = value
+        c_int32.in_dll(self._library, name).value = value
 
     def select(self, cond, x, y, out, *, rows=True):
         """Select, with kernels of rows or without; return what that came to."""
         call = call_of(cond, x, y, out)
-        return int(self._library.select_recorded(ctypes.byref(call), int(rows), None, None))
+        return int(self._library.select_recorded(byref(call), int(rows), None, None))
 
     def staged(self, cond, x, y, out, bits=None):
         """What is decided of a call with inputs that are converted, whose result must be right.
 
         Sides of bytes become floats, an int32 cond booleans. Cond may be places of bits in `bits`.
         """
-        kinds = (ctypes.c_int32 * 3)(*(_KINDS[each.dtype.char] for each in (cond, x, y)))
+        kinds = (c_int32 * 3)(*(_KINDS[each.dtype.char] for each in (cond, x, y)))
         call = call_of(cond, x, y, out)
         truth = cond
         if bits is not None:
-            ctypes.c_void_p.in_dll(self._library, "bits_of_cond").value = bits.ctypes.data
+            c_void_p.in_dll(self._library, "bits_of_cond").value = bits.ctypes.data
             truth = np.unpackbits(bits, bitorder="little")[cond]
             call.data[0] = int(cond.flat[0])
             call.strides[0][: cond.ndim] = [step // cond.itemsize for step in cond.strides]
             call.strides[0][0] *= int(cond[1] - cond[0])
-        plan = (ctypes.c_int32 * 5)()
+        plan = (c_int32 * 5)()
         expected = np.where(truth, x, y).astype(out.dtype)
-        kernel = self._library.select_recorded(ctypes.byref(call), 1, kinds, plan)
-        number = self._library.select_recorded(ctypes.byref(call), 1, kinds, None)
+        kernel = self._library.select_recorded(byref(call), 1, kinds, plan)
+        number = self._library.select_recorded(byref(call), 1, kinds, None)
         assert out.tobytes() == expected.tobytes()
         assert number == kernel >= 0
         return Staged(*plan[1:], self.notes())
@@ -183,7 +183,7 @@ class Recorder:
 
     def copy(self, *arguments):
         """Call te_select_copy: two addresses with two strides each; m, n and an element's bytes."""
-        self._library.te_select_copy(*map(ctypes.c_int64, arguments))
+        self._library.te_select_copy(*map(c_int64, arguments))
 
 
 def bits(*shape, dtype="f4"):

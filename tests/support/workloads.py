@@ -3,9 +3,14 @@
 from te_select import Workload
 
 
+def alike(*shape, dtype="float32"):
+    """Everything has this shape."""
+    return Workload(shape, shape, shape, dtype)
+
+
 def flat(n, dtype="float32"):
     """One loop along which everything moves."""
-    return Workload((n,), (n,), (n,), dtype)
+    return alike(n, dtype=dtype)
 
 
 def flat_and_scalar(n, dtype="float32"):

@@ -5,15 +5,15 @@ import time
 from collections import namedtuple
 from types import SimpleNamespace
 
-import pytest
+from pytest import approx, fixture, mark
 
 from te_select.timing import cores
 from te_select.timing.cores import Load, Watch
 from tests.support.machines import needs_times
 
 
-@pytest.mark.parametrize(
-    ("ours", "openmp", "threads"),
+@mark.parametrize(
+    "ours, openmp, threads",
     [
         ("3", None, 3),
         ("3", "5", 3),
@@ -34,7 +34,7 @@ def test_own_thread_number_comes_before_openmps(ours, openmp, threads, monkeypat
     assert cores.threads() == (threads or len(os.sched_getaffinity(0)))
 
 
-@pytest.fixture
+@fixture
 def counted(monkeypatch):
     """Count the cores in use, which other tests are not to do."""
     monkeypatch.undo()
@@ -46,25 +46,25 @@ def others(*loads):
     return Watch(lambda: next(readings)).others()
 
 
-@pytest.mark.usefixtures("counted")
+@mark.usefixtures("counted")
 def test_other_programs_are_counted_and_the_own_work_is_not():
-    assert others([Load(0, 10, 4)], [Load(2, 13, 5)]) == pytest.approx(1.0)
+    assert others([Load(0, 10, 4)], [Load(2, 13, 5)]) == approx(1.0)
 
 
-@pytest.mark.usefixtures("counted")
-@pytest.mark.parametrize(
-    ("cpus", "limits", "cores_of_others"),
+@mark.usefixtures("counted")
+@mark.parametrize(
+    "cpus, limits, cores_of_others",
     [(8, ["4", ""], 1.0), (8, ["", "4,2"], 1.0), (8, [None, None], 5.0), (2, ["4", ""], 5.0)],
 )
 def test_cores_to_spare_do_not_count(cpus, limits, cores_of_others):
     now = Load.read(10.0, 70.0, 20.0, cpus, limits)
-    assert others([Load()], [now]) == pytest.approx(cores_of_others)
+    assert others([Load()], [now]) == approx(cores_of_others)
 
 
-@pytest.mark.usefixtures("counted")
+@mark.usefixtures("counted")
 def test_busiest_of_several_machines_counts():
     idle, busy = Load(10, 11, 11), Load(10, 25, 10)
-    assert others([Load()], [idle, busy, Load()]) == pytest.approx(1.5)
+    assert others([Load()], [idle, busy, Load()]) == approx(1.5)
     assert others([], []) == 0.0
 
 
@@ -77,7 +77,7 @@ def test_load_of_this_machine_counts_this_process_and_its_limit(monkeypatch):
     assert load.spare == (len(os.sched_getaffinity(0)) - 1) * load.seconds
 
 
-@pytest.mark.usefixtures("counted")
+@mark.usefixtures("counted")
 def test_each_kind_of_time_of_a_cpu_counts_or_not(monkeypatch):
     """Each field of the made-up times is another power of two, so a sum says which are in it."""
     import psutil
@@ -92,7 +92,7 @@ def test_each_kind_of_time_of_a_cpu_counts_or_not(monkeypatch):
     )
     monkeypatch.setattr(psutil, "cpu_times", lambda percpu: of_cpu)
     monkeypatch.setattr(psutil, "Process", lambda: this)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 3, 9})
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {1, 3, 9})
     load = cores.here()
     assert load.own == 255.0
     fields = 2 * (1 + 2 + 4 + 32 + 64 + 128)  # guest's time is in user's

@@ -3,15 +3,15 @@
 from unittest import mock
 
 import numpy as np
-import pytest
+from pytest import approx, mark
 
-from te_select.timing import roof, rounds
+from te_select.timing import roof
 from te_select.timing.inputs import LINE
 from tests.support.clock import Clock
 
 
-@pytest.mark.parametrize("name", ["copy", "select"])
-@pytest.mark.parametrize("stream", [0, 1])
+@mark.parametrize("name", ["copy", "select"])
+@mark.parametrize("stream", [0, 1])
 def test_a_probe_does_the_work_it_is_timed_for(name, stream):
     elements = 5 * LINE
     memory = roof.probe_memory(name, elements)
@@ -22,7 +22,7 @@ def test_a_probe_does_the_work_it_is_timed_for(name, stream):
     np.testing.assert_array_equal(memory[-1], want)
 
 
-@pytest.mark.parametrize(("threads", "counts"), [(5, {1, 5}), (1, {1})])
+@mark.parametrize("threads, counts", [(5, {1, 5}), (1, {1})])
 def test_one_thread_and_all_are_probed_with_both_stores(threads, counts, monkeypatch):
     asked = {}
 
@@ -31,9 +31,9 @@ def test_one_thread_and_all_are_probed_with_both_stores(threads, counts, monkeyp
         asked[run] = ("copy" if len(memory[0]) == 2 else "select", stream, count)
         return run
 
-    monkeypatch.setattr(roof, "threads", lambda: threads)
-    monkeypatch.setattr(roof, "runner", runner)
-    monkeypatch.setattr(roof, "_repeats", lambda _run: 1)
+    monkeypatch.setattr("te_select.timing.roof.threads", lambda: threads)
+    monkeypatch.setattr("te_select.timing.roof.runner", runner)
+    monkeypatch.setattr("te_select.timing.roof._repeats", lambda _run: 1)
     monkeypatch.setattr(roof, "_fastest", lambda run, _repeats: 1e-3 * asked[run][2])
     made = roof.probes(1 << 16)
     wanted = [(n, s, c) for n in ("copy", "select") for s in (0, 1) for c in sorted(counts)]
@@ -43,12 +43,12 @@ def test_one_thread_and_all_are_probed_with_both_stores(threads, counts, monkeyp
         assert probe.how.startswith("plain stores, 1 threads, ")
 
 
-@pytest.mark.parametrize(("sets", "repeats"), [(1, 7), (3, 1)])
+@mark.parametrize("sets, repeats", [(1, 7), (3, 1)])
 def test_memory_that_is_to_be_cold_is_used_once_a_call(sets, repeats, monkeypatch):
     ran = []
-    monkeypatch.setattr(roof, "runner", lambda *_: ran.append)
-    monkeypatch.setattr(roof, "_repeats", lambda _run: 7)
-    monkeypatch.setattr(roof, "_fastest", lambda _run, _repeats: 1e-3)
+    monkeypatch.setattr("te_select.timing.roof.runner", lambda *_: ran.append)
+    monkeypatch.setattr("te_select.timing.roof._repeats", lambda _run: 7)
+    monkeypatch.setattr("te_select.timing.roof._fastest", lambda _run, _repeats: 1e-3)
     for probe in roof.probes(1 << 16, sets).values():
         ran.clear()
         probe.call()
@@ -68,14 +68,14 @@ def test_bytes_are_those_of_all_operands():
 
 def test_seconds_are_those_of_one_run(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(rounds, "time", clock)
+    monkeypatch.setattr("te_select.timing.rounds.time", clock)
     ran = []
 
     def run(repeats):
         ran.append(repeats)
         clock.now += repeats * 3e-6
 
-    assert roof._fastest(run, 8) == pytest.approx(3e-6)
+    assert roof._fastest(run, 8) == approx(3e-6)
     assert ran[0] == 8 and len(ran) > 3
     assert roof._repeats(run) == 17  # the fewest that last 50 us
     # The first is not counted, and five are; fewer after a tenth of a second.
@@ -84,8 +84,8 @@ def test_seconds_are_those_of_one_run(monkeypatch):
     def uneven(_repeats):
         clock.now += next(more)
 
-    assert roof._fastest(uneven, 2) == pytest.approx(0.005)
-    assert roof._fastest(uneven, 2) == pytest.approx(0.025)
+    assert roof._fastest(uneven, 2) == approx(0.005)
+    assert roof._fastest(uneven, 2) == approx(0.025)
 
 
 def test_bandwidth_is_that_of_the_faster_probe(monkeypatch):
@@ -93,5 +93,5 @@ def test_bandwidth_is_that_of_the_faster_probe(monkeypatch):
         return roof.Probe(lambda: None, 1, size, "", seconds)
 
     made = {"copy": probe(800, 2e-9), "select": probe(1300, 4e-9)}
-    monkeypatch.setattr(roof, "probes", lambda _moved: made)
-    assert roof.bandwidth(1) == pytest.approx(400e9)
+    monkeypatch.setattr("te_select.timing.roof.probes", lambda _moved: made)
+    assert roof.bandwidth(1) == approx(400e9)

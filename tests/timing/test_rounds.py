@@ -3,30 +3,29 @@
 import gc
 import itertools
 
-import pytest
+from pytest import approx, fixture, mark, raises
 
-from te_select.timing import rounds
-from te_select.timing.rounds import Timing, take_turns, time_calls
+from te_select.timing.rounds import SHORTEST_SAMPLE, Timing, repeats_for, take_turns, time_calls
 from tests.support.clock import Clock
 
 
-@pytest.fixture
+@fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(rounds, "time", made)
+    monkeypatch.setattr("te_select.timing.rounds.time", made)
     return made
 
 
 def test_ratio_is_of_the_rounds_and_above_1_where_it_is_faster():
     mine, other = Timing((1.0, 1.0, 10.0)), Timing((2.0, 3.0, 40.0))
     assert mine.ratio(other) == 3
-    assert other.ratio(mine) == pytest.approx(1 / 3)
+    assert other.ratio(mine) == approx(1 / 3)
 
 
 def test_short_calls_are_bundled_and_their_time_is_that_of_one(clock):
     found = take_turns({"short": clock.call("short", 1e-3)}, rounds=3)
-    assert found["short"].seconds == pytest.approx([1e-6] * 3)
-    assert len(clock.calls) >= 3 * rounds.SHORTEST_SAMPLE / 1e-6
+    assert found["short"].seconds == approx([1e-6] * 3)
+    assert len(clock.calls) >= 3 * SHORTEST_SAMPLE / 1e-6
 
 
 def test_each_turn_begins_with_calls_that_are_not_counted(clock):
@@ -37,7 +36,7 @@ def test_each_turn_begins_with_calls_that_are_not_counted(clock):
 
     clock.call("a", 1)
     found = take_turns({"cold": cold}, rounds=1)
-    assert max(found["cold"].seconds) == pytest.approx(1e-3)
+    assert max(found["cold"].seconds) == approx(1e-3)
 
 
 def test_fastest_sample_of_a_turn_counts(clock):
@@ -66,7 +65,7 @@ def test_order_changes_from_round_to_round(clock):
     assert {"".join(sorted(turn)) for turn in turns} == {names}
 
 
-@pytest.mark.parametrize("enabled", [True, False])
+@mark.parametrize("enabled", [True, False])
 def test_garbage_is_collected_after_only_if_it_was_before(enabled):
     during = []
 
@@ -82,21 +81,21 @@ def test_garbage_is_collected_after_only_if_it_was_before(enabled):
         assert gc.isenabled() is enabled
         assert during[-1] is False
         during[:] = [False] * 40
-        with pytest.raises(RuntimeError):
+        with raises(RuntimeError):
             take_turns({"a": fail}, rounds=1)
         assert gc.isenabled() is enabled
     finally:
         (gc.enable if before else gc.disable)()
 
 
-@pytest.mark.parametrize("milliseconds", [1e-4, 1e-3, 0.1, 1, 11, 400])
+@mark.parametrize("milliseconds", [1e-4, 1e-3, 0.1, 1, 11, 400])
 def test_sample_is_the_time_of_one_call(clock, milliseconds):
     found = time_calls(clock.call("a", milliseconds))
-    assert found == pytest.approx([milliseconds / 1e3] * len(found))
+    assert found == approx([milliseconds / 1e3] * len(found))
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "count"), [(0.17, 89), (1, 30), (11, 7), (200, 5), (400, 3), (2000, 3)]
+@mark.parametrize(
+    "milliseconds, count", [(0.17, 89), (1, 30), (11, 7), (200, 5), (400, 3), (2000, 3)]
 )
 def test_samples_are_as_many_as_make_the_median_sure(clock, milliseconds, count):
     assert len(time_calls(clock.call("a", milliseconds))) == count
@@ -114,7 +113,7 @@ def test_what_is_cold_is_not_counted(clock):
     def call():
         clock.now += 1e-3 if clock.now > 5e-3 else 4e-3
 
-    assert max(time_calls(call)) == pytest.approx(1e-3)
+    assert max(time_calls(call)) == approx(1e-3)
 
 
 def test_garbage_is_not_collected_while_one_call_is_timed(clock):
@@ -133,6 +132,6 @@ def test_spread_is_that_of_the_middle_half():
 
 def test_sample_has_at_most_so_many_repeats():
     asked = []
-    assert rounds.repeats_for(lambda n: asked.append(n) or 1e-3, 1.0, 100) == 100
+    assert repeats_for(lambda n: asked.append(n) or 1e-3, 1.0, 100) == 100
     assert asked[:2] == [1, 1] and max(asked) == 100
-    assert rounds.repeats_for(lambda _: 0.5, 0.5) == 1
+    assert repeats_for(lambda _: 0.5, 0.5) == 1

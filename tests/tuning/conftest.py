@@ -5,9 +5,7 @@ import warnings
 import pytest
 
 import te_select
-from te_select.timing import cores
-from te_select.tuning import session
-from tests.support.tuning_fakes import SMALL, FakeMeasurer
+from tests.support.tuning import SMALL, FakeMeasurer
 
 
 @pytest.fixture
@@ -16,8 +14,8 @@ def run(tmp_path, monkeypatch):
 
     def tune(workload=SMALL, measurer=None, busy=0.0, **options):
         tune.measurer = measurer or FakeMeasurer()
-        monkeypatch.setattr(session, "open_measurer", lambda *_: tune.measurer)
-        monkeypatch.setattr(cores.Watch, "others", lambda _: busy)
+        monkeypatch.setattr("te_select.tuning.session.open_measurer", lambda *_: tune.measurer)
+        monkeypatch.setattr("te_select.timing.cores.Watch.others", lambda _: busy)
         options = {"patient": True, "trials": 80, **options}
         with warnings.catch_warnings(record=True) as caught:
             record = te_select.tune(workload, "x86-64-v4", tuning_logs=tmp_path, **options)

@@ -1,32 +1,29 @@
 """A session of many workloads: what is tuned, in which order, and for how long."""
 
-import pytest
+from pytest import approx, fixture, mark, raises
 
 from te_select import Workload
 from te_select.operator.access import access_pattern
 from te_select.records import doubt, log
-from te_select.timing import cores
-from te_select.tuning import agenda as module
-from te_select.tuning import session as session_module
-from te_select.tuning import show, trials
+from te_select.tuning import show
 from te_select.tuning.agenda import NEAR_ROOF, OUT_OF_TIME, Agenda, Job
 from te_select.tuning.options import Options
 from te_select.tuning.session import Session
+from tests.support import flat
 from tests.support.clock import Clock
-from tests.support.tuning_fakes import FakeMeasurer, by_unroll
-from tests.support.workloads import flat
+from tests.support.tuning import FakeMeasurer, by_unroll
 
 TARGET = "x86-64-v4"
 SLOW, FAST, MIDDLE = (flat(n) for n in (900, 300, 600))
 SECONDS = {SLOW: 4e-3, FAST: 1e-3, MIDDLE: 2e-3}
 
 
-@pytest.fixture
+@fixture
 def run(tmp_path, monkeypatch):
     """Run an agenda on fake times, under a roof that every default fills by the given share."""
     clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(trials, "time", clock)
+    monkeypatch.setattr("te_select.tuning.agenda.time", clock)
+    monkeypatch.setattr("te_select.tuning.trials.time", clock)
 
     def start(
         *workloads,
@@ -45,7 +42,7 @@ def run(tmp_path, monkeypatch):
             start.probed += 1
             return moved / seconds / (share[moved] if isinstance(share, dict) else share)
 
-        monkeypatch.setattr(module, "roof_of", options.pop("roof", roof))
+        monkeypatch.setattr("te_select.tuning.agenda.roof_of", options.pop("roof", roof))
         start.probed = 0
         start.begun = []
         start.measurer = FakeMeasurer(
@@ -54,7 +51,7 @@ def run(tmp_path, monkeypatch):
             after=lambda *_: clock.sleep(1.0),
             finals=lambda _, candidates: clock.sleep(turns * len(candidates)),
         )
-        monkeypatch.setattr(session_module, "open_measurer", lambda *_: start.measurer)
+        monkeypatch.setattr("te_select.tuning.session.open_measurer", lambda *_: start.measurer)
         own = ("every", "seconds", "again")
         given = {"every": False} | {k: options.pop(k) for k in own if k in options}
         options = {"patient": True, **options}
@@ -82,13 +79,11 @@ def test_most_to_gain_is_tuned_first(run):
     assert all(outcome.record and outcome.record.trials == 3 for outcome in outcomes)
 
 
-@pytest.mark.parametrize(
-    ("busy", "seconds", "unsure"), [(1, 60, []), (1, 9.7, ["900"]), (3, 18, ["300"])]
-)
+@mark.parametrize("busy, seconds, unsure", [(1, 60, []), (1, 9.7, ["900"]), (3, 18, ["300"])])
 def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, busy, seconds, unsure):
     """Another turn has twice the time: of three that took 2 s, two fit into 9 s."""
     told = iter([1.0] * 2 * busy)  # in the whole and in the finals
-    monkeypatch.setattr(cores.Watch, "others", lambda _watch: next(told, 0.0))
+    monkeypatch.setattr("te_select.timing.cores.Watch.others", lambda _watch: next(told, 0.0))
     workloads = [FAST, SLOW, MIDDLE] if busy > 1 else [FAST, SLOW]
     outcomes = run(*workloads, trials=3, seconds=seconds)
     assert [outcome.name for outcome in outcomes if outcome.record.unsure] == unsure
@@ -113,8 +108,8 @@ def test_gain_counts_what_the_roof_leaves_not_the_time(run):
     assert [each.name for each in run(SLOW, FAST, MIDDLE, share=shares)] == ["600", "300", "900"]
 
 
-@pytest.mark.parametrize(
-    ("share", "busy", "every", "said"),
+@mark.parametrize(
+    "share, busy, every, said",
     [
         (NEAR_ROOF + 0.001, 0.0, False, "the default reaches 97% of the roof; --all tunes it"),
         (1.1, 1.2, False, "unsure: the default reaches 110% of the roof, but other programs used"),
@@ -124,14 +119,14 @@ def test_gain_counts_what_the_roof_leaves_not_the_time(run):
     ],
 )
 def test_default_near_the_roof_is_passed_over(run, monkeypatch, share, busy, every, said):
-    monkeypatch.setattr(cores.Watch, "others", lambda _: busy)
+    monkeypatch.setattr("te_select.timing.cores.Watch.others", lambda _: busy)
     (outcome,) = run(SLOW, share=share, every=every, trials=3)
     assert outcome.error is None
     if not said:
         assert outcome.record and not outcome.passed_over
         return
     assert outcome.record is None and outcome.passed_over.startswith(said)
-    assert outcome.default_seconds == pytest.approx(4e-3, rel=0.01)
+    assert outcome.default_seconds == approx(4e-3, rel=0.01)
     assert [each.workload for each in run.measurer.measured] == [SLOW] * 2  # the default, twice
     assert log.read(run.folder / TARGET).entries == ()
 
@@ -170,7 +165,7 @@ def test_no_look_begins_that_would_end_after_a_third(run):
     assert len(outcomes) == 3
 
 
-@pytest.mark.parametrize("turns", [0.0, 0.25])
+@mark.parametrize("turns", [0.0, 0.25])
 def test_finals_end_in_the_time_of_the_session(run, turns):
     run(SLOW, MIDDLE, FAST, seconds=40.0, turns=turns)
     assert run.clock.now <= 40
@@ -231,9 +226,9 @@ def test_trials_that_are_of_no_use_any_more_are_told(run, monkeypatch):
     assert note.startswith(f"  0 of {whole.forgotten} trials taken over: the default's time has")
 
 
-@pytest.mark.parametrize("busy", [0.0, 1.2])
+@mark.parametrize("busy", [0.0, 1.2])
 def test_second_look_may_find_that_there_is_something_to_gain(run, monkeypatch, busy):
-    monkeypatch.setattr(cores.Watch, "others", lambda _: busy)
+    monkeypatch.setattr("te_select.timing.cores.Watch.others", lambda _: busy)
     roofs = iter((1.2, 0.5))
     (outcome,) = run(SLOW, roof=lambda _, moved: moved / 4e-3 / next(roofs), trials=2)
     assert outcome.record
@@ -256,7 +251,7 @@ def test_second_run_finds_the_records_and_what_was_kept(run):
 
 
 def test_workload_that_was_begun_is_tuned_whatever_the_roof(run):
-    with pytest.raises(KeyboardInterrupt):
+    with raises(KeyboardInterrupt):
         run(SLOW, trials=40, stop_after=9)
     (outcome,) = run(SLOW, trials=40, share=1.2)
     assert outcome.record and outcome.resumed == 8  # the default is measured anew
@@ -271,7 +266,7 @@ def test_record_of_another_session_meanwhile_is_found(run, monkeypatch):
             tune(others.pop(), task, _nothing)
         return tune(self, task, *args)
 
-    monkeypatch.setattr(Session, "tune", meanwhile)
+    monkeypatch.setattr("te_select.tuning.session.Session.tune", meanwhile)
     (outcome,) = run(SLOW, trials=2)
     assert outcome.record and not outcome.fresh
     assert outcome.knobs == ()

@@ -1,6 +1,6 @@
 """A measured profile: thresholds from ratios, and the file that libraries read."""
 
-import pytest
+from pytest import approx, fixture, mark
 
 from te_select.backends.cpu.environment import profile_here
 from te_select.runtime.call.cpu.profile import ADVICE, DECISIONS, NEVER, Profile
@@ -18,8 +18,8 @@ def past(first):
     return tuple(0.8 if size < first * MB else 1.25 for size in SIZES)
 
 
-@pytest.mark.parametrize(
-    ("ratios", "current", "found", "most"),
+@mark.parametrize(
+    "ratios, current, found, most",
     [
         (past(4), 3 * MB, 3 * MB, 3),  # nothing is against it
         (FLAT_NOISE, 12 * MB, 12 * MB, 3),
@@ -39,12 +39,12 @@ def test_threshold_is_found_with_few_sizes(ratios, current, found, most):
         asked.append(size)
         return ratios[SIZES.index(size)]
 
-    assert module.crossover(ratio, SIZES, current) == pytest.approx(found, rel=0.1)
+    assert module.crossover(ratio, SIZES, current) == approx(found, rel=0.1)
     assert len(asked) == len(set(asked)) <= most
 
 
-@pytest.mark.parametrize(
-    ("one", "several", "threads", "caches", "found"),
+@mark.parametrize(
+    "one, several, threads, caches, found",
     [
         (2 * MB, 4 * MB, 2, 1, (2 * MB, 0)),  # each thread has a cache of its own
         (32 * MB, 32 * MB, 2, 1, (0, 32 * MB)),  # they share one
@@ -64,11 +64,11 @@ def test_thresholds_are_divided_among_threads_and_caches(one, several, threads, 
     assert module.shares("stream", one, several, machine) == expected
 
 
-@pytest.fixture
+@fixture
 def home(monkeypatch, tmp_path):
     """A home of its own, two threads, and sizes so small that the figures mean nothing."""
-    monkeypatch.setattr(module, "SIZES", (1 << 12, 1 << 13))
-    monkeypatch.setattr(module, "THREAD_SIZES", (1 << 12,))
+    monkeypatch.setattr("te_select.tuning.calibrate.SIZES", (1 << 12, 1 << 13))
+    monkeypatch.setattr("te_select.tuning.calibrate.THREAD_SIZES", (1 << 12,))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "2")
     monkeypatch.delenv("TE_SELECT_PROFILE", raising=False)
@@ -116,7 +116,7 @@ class Ratios:
         return self.walk
 
 
-@pytest.fixture
+@fixture
 def decided(monkeypatch):
     """The decisions that follow from ratios, on a machine with two threads."""
     figures = (2 * MB, MB, 8 * MB, 0, 50, 1 << 18, 0, 1)
@@ -134,25 +134,25 @@ def decided(monkeypatch):
     return decide
 
 
-@pytest.mark.parametrize(
-    ("random", "blocks", "skip"),
+@mark.parametrize(
+    "random, blocks, skip",
     [(0.9, 1.02, 0), (0.9, 1.5, 1), (0.98, 1.0, 2)],
 )
 def test_cond_is_looked_at_first_unless_it_costs(decided, random, blocks, skip):
     assert decided(random=random, blocks=blocks)["skip"] == skip
 
 
-@pytest.mark.parametrize(("walk", "backwards"), [(0.9, 0), (0.98, 1), (1.02, 1), (1.1, 1)])
+@mark.parametrize("walk, backwards", [(0.9, 0), (0.98, 1), (1.02, 1), (1.1, 1)])
 def test_walk_backwards_stays_unless_it_clearly_wins_or_loses(decided, walk, backwards):
     assert decided(walk=walk)["backwards"] == backwards
 
 
-@pytest.mark.parametrize(
-    ("second", "threshold"),
+@mark.parametrize(
+    "second, threshold",
     [(400_000, 1 << 18), (MB, MB * 2**0.5 / 2), (1, 1 << 14), (8 * MB, NEVER // 2)],
 )
 def test_threshold_of_the_second_thread_is_shared_by_two(decided, second, threshold):
-    assert decided(second=second)["bytes_per_thread"] == pytest.approx(threshold, rel=0.01)
+    assert decided(second=second)["bytes_per_thread"] == approx(threshold, rel=0.01)
 
 
 def test_profile_stays_where_nothing_is_against_it(decided):
@@ -160,8 +160,8 @@ def test_profile_stays_where_nothing_is_against_it(decided):
     assert (found["changed"], found["unsure"]) == ({}, {})
 
 
-@pytest.mark.parametrize(
-    ("passes", "changed", "unsure"),
+@mark.parametrize(
+    "passes, changed, unsure",
     [
         ((*({"stream": k * MB} for k in (9, 4, 1)),), {}, {"stream": (4 * MB, 9 * MB)}),
         ((*({"one thread": k * MB} for k in (9, 1, 30)),), {}, {"stream": (9 * MB, 30 * MB)}),
@@ -181,7 +181,7 @@ def test_threshold_of_which_no_two_of_three_passes_agree_stays(decided, passes, 
     assert (found["changed"], found["unsure"]) == (changed, unsure)
 
 
-@pytest.fixture
+@fixture
 def bench(monkeypatch, home):
     """A bench whose second way takes half of the time of the first."""
     made = module.Bench(2, 2)
@@ -196,12 +196,12 @@ def bench(monkeypatch, home):
         return {name: Timing((2.0 / (1 + int(name)),)) for name in contestants}
 
     monkeypatch.setattr(made, "call", call)
-    monkeypatch.setattr(module, "take_turns", take)
+    monkeypatch.setattr("te_select.tuning.calibrate.take_turns", take)
     return made, calls
 
 
-@pytest.mark.parametrize(
-    ("name", "moved", "side"),
+@mark.parametrize(
+    "name, moved, side",
     [("stream", module.BYTES_AN_ELEMENT / 4, (1024,)), ("fill", 1, ()), ("rows", 1, (21, 48))],
 )
 def test_stores_past_the_cache_are_compared_at_bytes_or_out(bench, name, moved, side):
@@ -224,8 +224,8 @@ def test_other_choices_have_the_second_way_as_numerator(bench):
         assert (key, first[key], bool(second[key])) in (("skip", 0, True), ("backwards", 0, True))
 
 
-@pytest.mark.parametrize(
-    ("origin", "file", "busy", "said"),
+@mark.parametrize(
+    "origin, file, busy, said",
     [
         ("measured: znver5", "file", 0.0, ""),
         ("measured by the user", "file", 0.0, ""),
@@ -239,8 +239,8 @@ def test_profile_is_measured_if_it_is_only_reasoned(
 ):
     path = str(tmp_path / file) if file else ""
     current = Profile({}, origin, {}, path, "", False, {})
-    monkeypatch.setattr(module, "profile_here", lambda: current)
-    monkeypatch.setattr(module, "busy_cores", lambda: busy)
+    monkeypatch.setattr("te_select.tuning.calibrate.profile_here", lambda: current)
+    monkeypatch.setattr("te_select.tuning.calibrate.busy_cores", lambda: busy)
     monkeypatch.setattr(module, "measure", lambda _: Measured(dict.fromkeys(DECISIONS, 1), ()))
     line = module.measure_if_reasoned()
     assert said in line and bool(said) == bool(line)

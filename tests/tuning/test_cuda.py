@@ -1,34 +1,27 @@
 """Tuning for CUDA devices: search, records and the whole session, on a stand-in for the driver."""
 
-import dataclasses
-import itertools
 import math
 import random
+from dataclasses import asdict
 
-import pytest
+from pytest import fixture, mark, raises
 
-import te_select
-from te_select import Workload
+from te_select import TuningError, Workload, tune
 from te_select.backends.cuda import builder
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
-from te_select.errors import TuningError
 from te_select.operator.access import access_pattern
-from te_select.records import doubt, folders, log
+from te_select.records import folders, log
 from te_select.records.lookup import find
 from te_select.schedules.cuda import schedule as cuda
-from te_select.timing.cuda import clocks
 from te_select.timing.cuda.roof import SETS, sets_for
-from te_select.tuning import session as session_module
 from te_select.tuning.measuring import measurer
 from te_select.tuning.measuring.on_cuda import Cuda
 from te_select.tuning.measuring.run_worker import Problem
 from te_select.tuning.trials import UntunableError
-from tests.support import cli, cuda_standin, tuning_records
+from tests.support import cli, cuda_standin, flat, tuning
 from tests.support.cuda_standin import fake_driver, running
-from tests.support.tuning_cli import flags_of
-from tests.support.tuning_fakes import FEW, ROWS, FakeMeasurer
-from tests.support.workloads import flat
+from tests.support.tuning import FEW, ROWS, FakeMeasurer, flags_of, only
 
 TARGET = "cuda:sm_90"
 SM90, SM80, V4 = resolve(TARGET), resolve("cuda:sm_80"), resolve("x86-64-v4")
@@ -38,7 +31,7 @@ FOLDER = "cuda-sm_90"
 
 def add(logs, workload, target=SM90, **knobs):
     """Record a config that differs from the default, so that it is seen to be taken."""
-    return tuning_records.add(logs, workload, target, **knobs or {"threads": 1024})
+    return tuning.add(logs, workload, target, **knobs or {"threads": 1024})
 
 
 def origin(workload, logs, target=SM90):
@@ -49,17 +42,12 @@ def origin(workload, logs, target=SM90):
 # ---- search
 
 
-@pytest.mark.parametrize("workload", [FEW, ROWS, flat(300_000, "float16")], ids=str)
+@mark.parametrize("workload", [FEW, ROWS, flat(300_000, "float16")], ids=str)
 def test_configs_make_one_kernel_where_their_effect_is_one(workload):
     pattern = access_pattern(workload)
-    space = cuda.space(pattern, SM90.tvm)
-    configs = [
-        cuda.Config(**dict(zip(space, values, strict=True)))
-        for values in itertools.product(*space.values())
-    ]
     by_effect, kernels = {}, {}
-    for each in random.Random(1).sample(configs, 48):
-        scheduled = schedule(workload, SM90, config=dataclasses.asdict(each))
+    for each in random.Random(1).sample(tuning.every_config(workload, SM90), 48):
+        scheduled = schedule(workload, SM90, config=asdict(each))
         made = builder._lower(scheduled, "f")
         whole = (made.kernel, made.threads, made.blocks)
         effect = cuda.dedup_key(pattern, each)
@@ -70,8 +58,8 @@ def test_configs_make_one_kernel_where_their_effect_is_one(workload):
 # ---- records
 
 
-@pytest.mark.parametrize(
-    ("target", "name"),
+@mark.parametrize(
+    "target, name",
     [
         (TARGET, FOLDER),
         ("cuda:sm_80,sm_90", FOLDER),
@@ -108,24 +96,24 @@ def test_records_of_cpus_and_cuda_never_serve_each_other(tmp_path):
 
 def fake_measurer(monkeypatch):
     measurer = FakeMeasurer(lambda candidate: 1e-3 / candidate.config["vectors"])
-    monkeypatch.setattr(session_module, "open_measurer", lambda *_: measurer)
+    monkeypatch.setattr("te_select.tuning.session.open_measurer", lambda *_: measurer)
     return measurer
 
 
 def test_session_records_the_fastest_and_the_device(tmp_path, monkeypatch):
     fake_measurer(monkeypatch)
     with fake_driver(90):
-        found = te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, trials=60, patient=True)
+        found = tune(SMALL, TARGET, tuning_logs=tmp_path, trials=60, patient=True)
     assert found.config["vectors"] == 8
     assert found.name == f"{FOLDER}/w4_64ct_500t"
-    (entry,) = log.read(tmp_path / FOLDER).entries
+    entry = only(tmp_path / FOLDER)
     assert (entry.session["machine"], entry.session["cpus"]) == ("Fake GPU", None)
     assert "cuda_compiler" in entry.session["versions"]
-    assert dataclasses.asdict(find(SMALL, SM90, tmp_path).config) == dict(found.config)
+    assert asdict(find(SMALL, SM90, tmp_path).config) == dict(found.config)
 
 
-@pytest.mark.parametrize(
-    ("devices", "target", "message"),
+@mark.parametrize(
+    "devices, target, message",
     [
         ((), TARGET, r"NVIDIA driver does not start.*run this on a machine with an NVIDIA GPU"),
         ((80,), TARGET, "device 0 is Fake GPU, of architecture sm_80; expected cuda:sm_80"),
@@ -139,22 +127,22 @@ def test_target_that_cannot_run_here_is_refused_at_once(
     measurer = fake_measurer(monkeypatch)
     target, _, fleet = target.partition(" by ")
     runner = "rpc://127.0.0.1:9/key" if fleet else "local"
-    with fake_driver(*devices), pytest.raises(TuningError, match=message) as caught:
-        te_select.tune(SMALL, target, tuning_logs=tmp_path, runner=runner)
+    with fake_driver(*devices), raises(TuningError, match=message) as caught:
+        tune(SMALL, target, tuning_logs=tmp_path, runner=runner)
     assert "\n" not in str(caught.value)
     assert not measurer.measured
 
 
-@pytest.fixture
+@fixture
 def workers(monkeypatch):
     """Workers that need neither a GPU nor a CUDA compiler."""
     monkeypatch.setattr(
         "te_select.tuning.measuring.measurer.BUILD_WORKER", "tests.support.tuning_cuda_builder"
     )
     monkeypatch.setattr(measurer, "RUN_WORKER", "tests.support.tuning_cuda_runner")
-    monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
-    monkeypatch.setattr(doubt, "SPREAD", math.inf)  # these times are those of a busy machine
-    monkeypatch.setattr(doubt, "BROKEN", math.inf)
+    monkeypatch.setattr("te_select.timing.cuda.clocks.SHORTEST_SAMPLE", 1e-5)
+    for limit in ("SPREAD", "BROKEN"):  # these times are those of a busy machine
+        monkeypatch.setattr(f"te_select.records.doubt.{limit}", math.inf)
     with fake_driver(90):
         yield
 
@@ -168,17 +156,17 @@ def test_workload_is_tuned_from_the_shell_beside_the_roof(tmp_path, workers):
 
 
 def test_kernel_that_computes_wrong_bits_is_never_recorded(tmp_path, workers):
-    with pytest.raises(UntunableError, match=r"default config failed: out\["):
-        te_select.tune(flat(70, "float64"), TARGET, tuning_logs=tmp_path, trials=2, jobs=1)
+    with raises(UntunableError, match=r"default config failed: out\["):
+        tune(flat(70, "float64"), TARGET, tuning_logs=tmp_path, trials=2, jobs=1)
     assert log.read(tmp_path / FOLDER).entries == ()
 
 
 # ---- places
 
 
-@pytest.mark.parametrize("dtype", ["bool", "float8_e4m3fn", "bfloat16", "complex64", "complex128"])
+@mark.parametrize("dtype", ["bool", "float8_e4m3fn", "bfloat16", "complex64", "complex128"])
 def test_every_element_type_is_checked_and_timed_on_device(dtype, monkeypatch):
-    monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
+    monkeypatch.setattr("te_select.timing.cuda.clocks.SHORTEST_SAMPLE", 1e-5)
     workload = Workload((5, 1), (5, 33), (33,), dtype)
     with running(workload):
         kernel = cuda_standin.kernel(workload)
@@ -206,7 +194,7 @@ def test_operands_go_round_so_that_the_cache_does_not_hold_them():
 def test_device_without_memory_for_operands_is_a_tuning_error():
     with running(SMALL) as fake:
         fake.fake_fail(b"cuMemAlloc_v2", 2)
-        with pytest.raises(TuningError, match="cannot be put on the device"):
+        with raises(TuningError, match="cannot be put on the device"):
             Cuda(Problem(SMALL))
 
 
@@ -216,5 +204,5 @@ def test_failing_launch_is_an_error_and_not_a_time(monkeypatch):
         place = Cuda(Problem(SMALL))
         assert place.check(kernel) == ""
         fake.fake_fail(b"cuLaunchKernel", 700)
-        with pytest.raises(Exception, match="cannot be launched"):
+        with raises(Exception, match="cannot be launched"):
             place.times({"a": kernel}, None)

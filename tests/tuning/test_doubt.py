@@ -2,18 +2,38 @@
 
 import dataclasses
 
-import pytest
+from pytest import mark
 from tvm.s_tir import meta_schedule as ms
 
 import te_select
-from te_select.operator.access import access_pattern
-from te_select.records import doubt, folders, log, lookup, manage
+from te_select.records import folders, log
+from te_select.records.doubt import (
+    ALONE,
+    BUSY,
+    beside,
+    is_better,
+    is_line_unsure,
+    may_replace,
+    reasons,
+    trust,
+)
 from te_select.records.folders import SHIPPED
-from te_select.schedules.cpu import schedule as cpu
+from te_select.records.lookup import find
+from te_select.records.manage import merge, prune
+from tests.support import flat
 from tests.support.cli import run_json
-from tests.support.tuning_fakes import FEW, SMALL, FakeMeasurer, alike
-from tests.support.tuning_records import V4, add, make, of_another_tvm
-from tests.support.workloads import flat
+from tests.support.tuning import (
+    FEW,
+    SMALL,
+    V4,
+    FakeMeasurer,
+    add,
+    alike,
+    default_of,
+    make,
+    of_another_tvm,
+    only,
+)
 
 TARGET = V4.name
 SAID = "other programs used 1.00 cores meanwhile"
@@ -22,13 +42,13 @@ SAID = "other programs used 1.00 cores meanwhile"
 def test_winner_beside_other_programs_is_not_recorded(run, tmp_path):
     """By a fleet as well, of which the record has the CPU."""
     record = run(busy=1.0, runner="rpc://tracker:9190/kind")
-    default = dataclasses.asdict(cpu.default_config(access_pattern(SMALL), V4.tvm))
+    default = dataclasses.asdict(default_of(SMALL))
     said = f"{SAID}; a config measured 2.00x faster is not recorded"
     assert (record.unsure, record.config, record.busy_cores) == (said, default, 1.0)
-    (entry,) = log.read(tmp_path / TARGET).entries
+    entry = only(tmp_path / TARGET)
     assert (dict(entry.config), entry.unsure) == ({k: int(v) for k, v in default.items()}, said)
     assert entry.session["machine"] == "a CPU behind rpc://tracker:9190/kind"
-    found = lookup.find(SMALL, V4, tmp_path)
+    found = find(SMALL, V4, tmp_path)
     assert (found.config, found.origin) == (None, "default")
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
     assert (row["gain"], row["outcome"], row["unsure"]) == (None, "unsure", said)
@@ -59,8 +79,8 @@ def test_drift_that_all_contestants_share_is_no_spread(run):
     assert record.unsure == ""
 
 
-@pytest.mark.parametrize(
-    ("spread", "busy", "gain", "said"),
+@mark.parametrize(
+    "spread, busy, gain, said",
     [
         (0.5, 0.15, 1, ""),
         (0.1, 0.16, 1, "other programs used 0.16 cores meanwhile"),
@@ -71,7 +91,7 @@ def test_drift_that_all_contestants_share_is_no_spread(run):
     ],
 )
 def test_reasons_for_doubt(spread, busy, gain, said):
-    found = doubt.reasons(busy, spread, gain)
+    found = reasons(busy, spread, gain)
     assert said in found and bool(found) == bool(said)
 
 
@@ -88,49 +108,44 @@ def test_finals_that_do_not_repeat_a_trial_are_unsure(run):
 def test_unsure_records_are_pruned_and_replaced_by_imports(run, tmp_path):
     run(busy=1.0)
     other = tmp_path / "other"
-    manage.merge(tmp_path, other)
+    merge(tmp_path, other)
     run()
-    assert manage.merge(tmp_path, other).taken
+    assert merge(tmp_path, other).taken
     assert not log.read(other / TARGET).entries[0].unsure
-    assert manage.prune(other) == []
+    assert prune(other) == []
     run(busy=1.0, force=True)
-    assert manage.prune(tmp_path) == []  # the sure record is still there
+    assert prune(tmp_path) == []  # the sure record is still there
 
 
 def test_prune_drops_what_is_unsure(run, tmp_path):
     run(busy=1.0)
-    (line,) = manage.prune(tmp_path)
+    (line,) = prune(tmp_path)
     assert line.startswith(f"{TARGET}/w4_1024cte: it is unsure: {SAID}")
     assert log.read(tmp_path / TARGET).entries == ()
 
 
-@pytest.mark.parametrize("nearest", [20_000, 19_000])
+@mark.parametrize("nearest", [20_000, 19_000])
 def test_unsure_record_that_is_nearer_is_told_of(tmp_path, nearest):
     add(tmp_path, flat(17_000), said={"unsure": "it is not the nearest"})
     add(tmp_path, flat(nearest), said={"unsure": "noise"})
     said = f"; the record x86-64-v4/w4_{nearest}cte is not used: it is unsure: noise"
-    found = lookup.find(flat(20_000), V4, tmp_path)
+    found = find(flat(20_000), V4, tmp_path)
     assert (found.config, found.origin) == (None, "default")
     assert found.why == f"the schedule's default config{said}"
     add(tmp_path, flat(15_000), unroll=1)
-    found = lookup.find(flat(20_000), V4, tmp_path)
+    found = find(flat(20_000), V4, tmp_path)
     assert found.origin == "nearest:x86-64-v4/w4_15000cte"
     assert found.why.startswith("tuned for x86-64-v4") and found.why.endswith(said)
     for n in (15_000, 900_000):  # another is nearer, or none is near
-        assert "unsure" not in lookup.find(flat(n), V4, tmp_path).why
-
-
-def entry_of(folder):
-    (entry,) = log.read(folder / TARGET).entries
-    return entry
+        assert "unsure" not in find(flat(n), V4, tmp_path).why
 
 
 def test_accepted_winner_is_recorded_and_compiled_with(run, tmp_path):
     record = run(busy=1.0, accept_unsure=True)
     assert (record.unsure, record.accepted, record.config["unroll"]) == ("", SAID, 8)
-    assert (entry_of(tmp_path).accepted, entry_of(tmp_path).edited) == (SAID, False)
-    assert "--accept-unsure" in entry_of(tmp_path).session["command"]
-    found = lookup.find(SMALL, V4, tmp_path)
+    assert (only(tmp_path / TARGET).accepted, only(tmp_path / TARGET).edited) == (SAID, False)
+    assert "--accept-unsure" in only(tmp_path / TARGET).session["command"]
+    found = find(SMALL, V4, tmp_path)
     assert found.origin == f"tuned:{TARGET}/w4_1024cte" and found.config.unroll == 8
     assert found.why.endswith(f"configs (unsure, and accepted: {SAID})")
     (row,) = run_json("logs", "list", "--tuning-logs", tmp_path)["records"]
@@ -140,7 +155,7 @@ def test_accepted_winner_is_recorded_and_compiled_with(run, tmp_path):
 def test_default_that_won_is_accepted_too(run, tmp_path):
     record = run(busy=1.0, accept_unsure=True, measurer=FakeMeasurer(alike))
     assert record.default_won and record.accepted == SAID
-    assert lookup.find(SMALL, V4, tmp_path).origin.startswith("tuned:")
+    assert find(SMALL, V4, tmp_path).origin.startswith("tuned:")
 
 
 def test_default_that_met_no_other_config_is_not_accepted(run, tmp_path):
@@ -149,8 +164,8 @@ def test_default_that_met_no_other_config_is_not_accepted(run, tmp_path):
 
     for measurer, trials in ((FakeMeasurer(), 1), (FakeMeasurer(default_alone), 9)):
         record = run(trials=trials, accept_unsure=True, measurer=measurer)
-        assert (record.trials, record.unsure, record.accepted) == (trials, doubt.ALONE, "")
-    assert lookup.find(SMALL, V4, tmp_path).origin == "default"
+        assert (record.trials, record.unsure, record.accepted) == (trials, ALONE, "")
+    assert find(SMALL, V4, tmp_path).origin == "default"
 
 
 def test_only_config_of_a_space_is_sure(run):
@@ -162,23 +177,23 @@ def test_accepted_record_is_tuned_again_until_it_is_sure(run, tmp_path):
     run(busy=1.0, accept_unsure=True)
     run(busy=1.0, accept_unsure=True)
     assert run.measurer.measured == []  # who accepts it once accepts it again
-    assert run(busy=1.0).unsure and entry_of(tmp_path).accepted
+    assert run(busy=1.0).unsure and only(tmp_path / TARGET).accepted
     sure = run()
     assert run.measurer.measured and (sure.unsure, sure.accepted) == ("", "")
-    assert entry_of(tmp_path).accepted == ""
+    assert only(tmp_path / TARGET).accepted == ""
     assert run(busy=1.0, accept_unsure=True, force=True).accepted
-    assert entry_of(tmp_path).accepted == ""  # a sure one stays
+    assert only(tmp_path / TARGET).accepted == ""  # a sure one stays
 
 
-@pytest.mark.parametrize("better", [False, True])
+@mark.parametrize("better", [False, True])
 def test_accepted_record_is_exported_but_not_as_better(run, tmp_path, better):
     run(busy=1.0, accept_unsure=True)
-    merged = manage.merge(tmp_path, tmp_path / "to", better=better)
+    merged = merge(tmp_path, tmp_path / "to", better=better)
     said = f"{TARGET}/w4_1024cte: "
     assert bool(merged.taken) == (not better)
     assert merged.accepted == ([] if better else [said + SAID])
     assert merged.left_out == ([f"{said}unsure, and accepted: {SAID}"] if better else [])
-    assert manage.prune(tmp_path) == []
+    assert prune(tmp_path) == []
 
 
 def test_what_is_trusted_more_replaces_what_is_trusted_less():
@@ -187,7 +202,7 @@ def test_what_is_trusted_more_replaces_what_is_trusted_less():
         for seconds, said in ((3e-3, {}), (2e-3, {"accepted": "a"}), (1e-3, {"unsure": "b"}))
     )
     order = [unsure, accepted, sure]
-    for rules in (doubt.may_replace, doubt.is_better):
+    for rules in (may_replace, is_better):
         for i, new in enumerate(order):
             assert [rules(new, old) for old in order if old is not new] == [
                 i > j for j in range(3) if j != i
@@ -197,33 +212,33 @@ def test_what_is_trusted_more_replaces_what_is_trusted_less():
 def test_record_of_this_tvm_replaces_a_faster_one_of_another():
     fast = of_another_tvm(make(SMALL, 1e-3))
     slow = make(SMALL, 2e-3)
-    assert doubt.is_better(slow, fast) and not doubt.is_better(slow, make(SMALL, 1e-3))
+    assert is_better(slow, fast) and not is_better(slow, make(SMALL, 1e-3))
 
 
 def test_kernels_of_where_go_by_accepted_records(tmp_path):
     """Their key has what their build would take."""
     place = tmp_path / TARGET
     te_select.records.writer.put(place, [make(SMALL, accepted=SAID)])
-    assert len(folders.contents([tmp_path], without=doubt.is_line_unsure)) > 1
+    assert len(folders.contents([tmp_path], without=is_line_unsure)) > 1
 
 
 def test_no_record_that_is_shipped_is_unsure():
     for place in folders.of_targets(SHIPPED):
-        assert {doubt.trust(entry) for entry in log.read(place).entries} == {2}
+        assert {trust(entry) for entry in log.read(place).entries} == {2}
 
 
-@pytest.mark.parametrize(
-    ("busy", "said"),
+@mark.parametrize(
+    "busy, said",
     [
         (0.1, "other programs use 0.10 cores"),
         (1.14, "use 1.14 cores: unless they stop, only configs that are 3.28x faster than"),
     ],
 )
 def test_outlook_tells_which_gains_will_be_sure(busy, said):
-    assert said in doubt.beside(busy)
-    assert ("--accept-unsure" in doubt.beside(busy)) == (busy > doubt.BUSY)
-    kept = doubt.beside(busy, accept=True)
-    assert kept.endswith("are sure, and what wins is kept, marked unsure") == (busy > doubt.BUSY)
+    assert said in beside(busy)
+    assert ("--accept-unsure" in beside(busy)) == (busy > BUSY)
+    kept = beside(busy, accept=True)
+    assert kept.endswith("are sure, and what wins is kept, marked unsure") == (busy > BUSY)
     gain = 1 + 2 * busy
-    assert doubt.reasons(busy, 0.0, gain * 1.001) == ""
-    assert busy <= doubt.BUSY or doubt.reasons(busy, 0.0, gain * 0.999)
+    assert reasons(busy, 0.0, gain * 1.001) == ""
+    assert busy <= BUSY or reasons(busy, 0.0, gain * 0.999)

@@ -1,13 +1,11 @@
 """How much a session does: its effort, what overrides it, and knobs that are held."""
 
-import pytest
+from pytest import approx, fail, fixture, mark, raises
 
 import te_select
-from te_select import Workload
+from te_select import ArgumentError, Workload
 from te_select.cli.tune import ChoiceFlags
-from te_select.errors import ArgumentError
-from te_select.records import log, origin
-from te_select.timing import cores
+from te_select.records import origin
 from te_select.tuning import options, session, trials
 from te_select.tuning.agenda import Outcome
 from te_select.tuning.journal import Trial, knobs_of
@@ -16,11 +14,10 @@ from te_select.tuning.show import report, report_of_knobs
 from tests.support.cli import FLAGS, refused
 from tests.support.cli import run as run_verb
 from tests.support.clock import Clock
-from tests.support.tuning_fakes import BIG, FakeMeasurer
-from tests.support.tuning_records import V4
+from tests.support.tuning import BIG, V4, FakeMeasurer, only
 
 
-@pytest.fixture
+@fixture
 def clock(monkeypatch):
     """The clock of sessions, which only measuring moves."""
     made = Clock()
@@ -32,13 +29,13 @@ def clock(monkeypatch):
 def test_quick_session_tries_few_configs_and_has_short_finals(run):
     record = run(BIG, effort="quick", trials=None, patient=False)
     assert record.trials <= EFFORTS["quick"].trials
-    assert run.measurer.rounds == [3, 5, 11] and record.gain == pytest.approx(2, rel=0.05)
+    assert run.measurer.rounds == [3, 5, 11] and record.gain == approx(2, rel=0.05)
 
 
 def test_what_is_given_overrides_the_effort():
     assert Options(trials=3, effort="quick").most_trials == 3
     assert Options(effort="quick").most_trials == 10 and Options().most_trials == 64
-    with pytest.raises(ArgumentError, match="effort is 'fast'; expected quick or full"):
+    with raises(ArgumentError, match="effort is 'fast'; expected quick or full"):
         Options(effort="fast")
     assert ChoiceFlags().seconds(Options(effort="quick"), 39) == 117
     assert ChoiceFlags(minutes=1).seconds(Options(effort="quick"), 39) == 60
@@ -72,12 +69,12 @@ def test_full_session_tries_again_what_a_quick_one_has_recorded(run):
 
 
 def test_first_line_has_the_time_and_how_busy_others_are(monkeypatch):
-    monkeypatch.setattr(cores, "busy_cores", lambda: 0.6)
+    monkeypatch.setattr("te_select.timing.cores.busy_cores", lambda: 0.6)
     said = options.outlook(39, 39 * 3.0)
     assert said.startswith(
         f"39 workloads in at most 117 seconds {options.AFTER}; other programs use 0.60 cores: "
     )
-    monkeypatch.setattr(cores, "busy_cores", lambda: 0.0)
+    monkeypatch.setattr("te_select.timing.cores.busy_cores", lambda: 0.0)
     assert options.outlook(1, 600.0) == (
         f"1 workload in at most 10 minutes {options.AFTER}; other programs use 0.00 cores"
     )
@@ -90,7 +87,7 @@ def test_first_line_is_printed_before_anything_is_measured(tmp_path, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(options, "outlook", lambda count, seconds, accept: f"{count} in {seconds}")
-    monkeypatch.setattr(options, "measure_profile", interrupt)
+    monkeypatch.setattr("te_select.tuning.options.measure_profile", interrupt)
     shapes = [*FLAGS, "--tuning-logs", tmp_path]
     result = run_verb("tune", *shapes, "--effort", "quick")
     assert (result.exit_code, result.stdout) == (130, "1 in 3.0\n")
@@ -103,7 +100,7 @@ def test_fixed_knob_is_held_and_the_default_stays_as_it_is(run, tmp_path):
     assert first["unroll"] == 4 and len(others) > 3
     assert {(each["unroll"], each["vector_bytes"]) for each in others} == {(2, 32)}
     assert record.default_won  # with less unroll all are slower
-    (entry,) = log.read(tmp_path / V4.name).entries
+    entry = only(tmp_path / V4.name)
     assert entry.session["fixed"] == "unroll=2 vector_bytes=32"
     assert "--fix unroll=2 --fix vector_bytes=32" in entry.session["command"]
     said = "with unroll=2 vector_bytes=32 held"
@@ -123,8 +120,8 @@ def test_record_of_a_fixed_knob_does_not_end_the_search(run):
     assert run.measurer.measured
 
 
-@pytest.mark.parametrize(
-    ("fixed", "said"),
+@mark.parametrize(
+    "fixed, said",
     [
         (
             {"unrol": 4},
@@ -135,16 +132,16 @@ def test_record_of_a_fixed_knob_does_not_end_the_search(run):
     ],
 )
 def test_knob_that_cannot_be_held_is_refused(run, fixed, said):
-    with pytest.raises(ArgumentError) as caught:
+    with raises(ArgumentError) as caught:
         run(fixed=fixed)
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("target", ["native", "cuda:sm_90"])
-@pytest.mark.parametrize("pair", ["unrol=4", "threads=3", "unroll=3"])
+@mark.parametrize("target", ["native", "cuda:sm_90"])
+@mark.parametrize("pair", ["unrol=4", "threads=3", "unroll=3"])
 def test_knob_of_another_name_or_value_is_bad_usage(tmp_path, monkeypatch, target, pair):
     """It is refused before the profile is measured, and whatever has a record."""
-    monkeypatch.setattr(options, "outlook", pytest.fail)
+    monkeypatch.setattr("te_select.tuning.options.outlook", fail)
     flags = [*FLAGS, "--tuning-logs", tmp_path, "--target", target, "--fix", pair]
     result = run_verb("tune", *flags)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.output
@@ -153,7 +150,7 @@ def test_knob_of_another_name_or_value_is_bad_usage(tmp_path, monkeypatch, targe
 
 def test_option_of_another_name_is_refused_with_the_nearest():
     said = r"^tune\(\) got an unexpected keyword argument 'accept_unsur'; did you mean accept_un"
-    with pytest.raises(TypeError, match=said):
+    with raises(TypeError, match=said):
         te_select.tune(BIG, accept_unsur=True)
 
 

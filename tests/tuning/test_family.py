@@ -5,15 +5,14 @@ from dataclasses import asdict
 
 import pytest
 
+from te_select import TargetError
 from te_select.backends.targets import resolve
 from te_select.compiler.family_library import config_of
-from te_select.errors import TargetError
-from te_select.operator import family
-from te_select.records import folders, log
-from te_select.tuning import session as module
+from te_select.operator.family import kernels, typical
+from te_select.records import folders
 from te_select.tuning.options import Options
 from te_select.tuning.session import FamilySession
-from tests.support.tuning_fakes import FakeMeasurer, by_unroll
+from tests.support.tuning import FakeMeasurer, by_unroll, only
 
 TARGET = "x86-64-v4"
 V4 = resolve(TARGET)
@@ -30,9 +29,9 @@ class Tuned:
 
     def __call__(self, name, seconds=by_unroll, **options):
         self.measurer = FakeMeasurer(seconds)
-        self.patch.setattr(module, "open_measurer", lambda *_: self.measurer)
+        self.patch.setattr("te_select.tuning.session.open_measurer", lambda *_: self.measurer)
         with FamilySession(TARGET, self.logs, "local", Options(**options)) as session:
-            task = session.task(family.typical(family.kernels()[name]))
+            task = session.task(typical(kernels()[name]))
             return session.tune(task, lambda _: None)
 
 
@@ -41,10 +40,10 @@ def tuned(tmp_path, monkeypatch):
     return Tuned(tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize(("name", "vectors", "in_flight"), [(RUNS, 3, 4), (ROWS, 3, 1)])
+@pytest.mark.parametrize("name, vectors, in_flight", [(RUNS, 3, 4), (ROWS, 3, 1)])
 def test_knobs_of_the_inner_loop_are_tried(tuned, name, vectors, in_flight):
     tuned(name)
-    member = family.kernels()[name]
+    member = kernels()[name]
     found = tuned.measurer.measured
     default = asdict(config_of(member, V4, {}))
     assert dict(found[0].config) == default
@@ -53,7 +52,7 @@ def test_knobs_of_the_inner_loop_are_tried(tuned, name, vectors, in_flight):
     others = default.keys() - {"vector_bytes", "unroll"}
     assert all(each.config[knob] == default[knob] for each in found for knob in others)
     assert {(each.workload, each.of_family) for each in found} == {(member, True)}
-    assert {each.point for each in found} == {family.typical(member)}
+    assert {each.point for each in found} == {typical(member)}
 
 
 def test_no_more_configs_than_trials_are_measured(tuned):
@@ -65,7 +64,7 @@ def test_no_more_configs_than_trials_are_measured(tuned):
 def test_records_lie_apart_and_hold_the_config(tuned):
     record = tuned(RUNS)
     assert record.config["unroll"] == 8 and not record.unsure
-    (entry,) = log.read(tuned.logs / "where" / TARGET).entries
+    entry = only(tuned.logs / "where" / TARGET)
     assert entry.key == "w4_16384cte" and dict(entry.config) == dict(record.config)
     assert not (tuned.logs / TARGET).exists()
     assert folders.of_targets(tuned.logs) == []
@@ -75,7 +74,7 @@ def test_records_lie_apart_and_hold_the_config(tuned):
 
 def test_command_of_a_record_names_the_kernel(tuned):
     tuned(ROWS, trials=2)
-    (entry,) = log.read(tuned.logs / "where" / TARGET).entries
+    entry = only(tuned.logs / "where" / TARGET)
     words = shlex.split(entry.session["command"])
     assert words[:4] == ["te-select", "tune", "--where", ROWS]
     assert words[words.index("--tuning-logs") + 1] == str(tuned.logs)
@@ -83,4 +82,4 @@ def test_command_of_a_record_names_the_kernel(tuned):
 
 def test_target_that_is_no_cpu_is_refused(tuned):
     with pytest.raises(TargetError, match="is no CPU; the family of where"):
-        config_of(family.kernels()[RUNS], resolve("cuda:sm_80"), {})
+        config_of(kernels()[RUNS], resolve("cuda:sm_80"), {})

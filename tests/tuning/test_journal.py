@@ -4,16 +4,15 @@ import errno
 import os
 from pathlib import Path
 
-import pytest
+from pytest import fixture, mark, raises, warns
 
 from te_select import TuningError
-from te_select.tuning import journal as module
-from te_select.tuning.journal import FOLDER, Journal, Trial, config_key
+from te_select.tuning.journal import _CUT, FOLDER, Journal, Trial, config_key
 
 TRIAL = Trial({"unroll": 4}, 1e-3)
 
 
-@pytest.fixture
+@fixture
 def journal(tmp_path):
     (tmp_path / FOLDER).mkdir()
     return Journal(tmp_path, "w4_8c", {"tvm": "1"})
@@ -27,7 +26,7 @@ def test_trial_is_on_the_disk_before_append_returns(journal, monkeypatch):
         path = Path(f"/proc/self/fd/{handle}").readlink()
         synced.append((path, path.read_bytes() if path.is_file() else None))
 
-    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr("os.fsync", fsync)
     journal.append(TRIAL)
     first = journal.path.read_bytes()
     assert b'"unroll": 4' in first
@@ -36,14 +35,14 @@ def test_trial_is_on_the_disk_before_append_returns(journal, monkeypatch):
     assert synced[2:] == [(journal.path, journal.path.read_bytes())]
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+@mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 def test_trial_that_does_not_reach_the_disk_is_an_error(journal, monkeypatch, number):
     def failing(handle):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(os, "fsync", failing)
+    monkeypatch.setattr("os.fsync", failing)
     said = rf"w4_8c\.jsonl cannot be written: {os.strerror(number)}"
-    with pytest.raises(TuningError, match=said):
+    with raises(TuningError, match=said):
         journal.append(TRIAL)
 
 
@@ -55,7 +54,7 @@ def test_long_names_of_records_are_files_each_of_its_own(tmp_path):
     journals = [Journal(tmp_path, name, {}) for name in names]
     assert len({journal.path for journal in journals}) == len(names)
     assert len(journals[0].path.stem.rpartition("-")[2]) == 64  # a whole digest
-    assert module._CUT + 64 < 200
+    assert _CUT + 64 < 200
     for i, journal in enumerate(journals):
         (journal.folder / f".{journal.path.name}.lock").touch()
         journal.append(Trial({"unroll": i}, 1e-3))
@@ -64,8 +63,8 @@ def test_long_names_of_records_are_files_each_of_its_own(tmp_path):
     assert journals[3].path.name == f"{names[3]}.jsonl"
 
 
-@pytest.mark.parametrize(
-    ("make", "call"),
+@mark.parametrize(
+    "make, call",
     [
         (os.mkfifo, Journal.read),
         (os.mkfifo, lambda journal: journal.append(TRIAL)),
@@ -77,7 +76,7 @@ def test_what_is_no_file_is_refused_at_once(journal, make, call):
     precious = journal.path.with_name("precious")
     precious.touch()
     make(journal.path)
-    with pytest.raises(TuningError, match=r"not a regular file|w4_8c\.jsonl cannot be written"):
+    with raises(TuningError, match=r"not a regular file|w4_8c\.jsonl cannot be written"):
         call(journal)
     assert precious.read_bytes() == b""
 
@@ -88,18 +87,18 @@ def test_trials_of_another_version_do_not_count(journal, tmp_path):
     assert Journal(tmp_path, "w4_8c", {"tvm": "2"}).read() == {}
 
 
-@pytest.mark.parametrize("torn", [b'{"config": {"unr', b"\xff\x00", b"[]", b'{"seconds": 1}'])
+@mark.parametrize("torn", [b'{"config": {"unr', b"\xff\x00", b"[]", b'{"seconds": 1}'])
 def test_trial_after_a_torn_line_is_kept(tmp_path, torn):
     journal = Journal(tmp_path, "w4_8c", {"tvm": "1"})
     (tmp_path / FOLDER).mkdir()
     journal.path.write_bytes(torn)
     trial = Trial({"unroll": 4}, None, "it hung")
     journal.append(trial)
-    with pytest.warns(RuntimeWarning, match=r"w4_8c\.jsonl line 1 is left out: "):
+    with warns(RuntimeWarning, match=r"w4_8c\.jsonl line 1 is left out: "):
         assert list(journal.read().values()) == [trial]
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "line",
     [
         "[" * 100_000,
@@ -115,7 +114,7 @@ def test_line_that_is_no_trial_is_reported_and_left_out(tmp_path, line):
     journal = Journal(tmp_path, "w4_8c", {})
     (tmp_path / FOLDER).mkdir()
     journal.path.write_text(f'\n{line}, "failure": null, "versions": {{}}}}\n')
-    with pytest.warns(RuntimeWarning, match="line 2 is left out: "):
+    with warns(RuntimeWarning, match="line 2 is left out: "):
         assert journal.read() == {}
 
 

@@ -1,13 +1,13 @@
 """Which configs a session tries."""
 
-import dataclasses
-import itertools
 import math
 import os
 import signal
-import time
+from dataclasses import asdict, replace
+from itertools import chain
+from time import sleep
 
-import pytest
+from pytest import fail, mark, param, raises
 
 from te_select import Workload
 from te_select.backends.cpu.lowering import lower_kernel
@@ -20,13 +20,12 @@ from te_select.schedules.cpu import schedule as cpu
 from te_select.schedules.cpu.config import BY_MACHINE, GRAINS, OF_MACHINE
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.leaf import ANNOTATION, leaves
-from te_select.tuning import search as module
 from te_select.tuning.options import Options
-from te_select.tuning.search import BATCH, Evolution, search
+from te_select.tuning.search import BATCH, Evolution, _interrupt_afterwards, search
 from te_select.tuning.space import Space, Worth, changes, one_by_one, pairs_of_machine
+from tests.support import flat_and_scalar
 from tests.support.cases import the_others_slow
-from tests.support.tuning_fakes import BIG, FEW, ROWS
-from tests.support.workloads import flat_and_scalar
+from tests.support.tuning import BIG, FEW, ROWS, default_of, every_config
 
 V4, MODEL, SM90 = resolve("x86-64-v4"), resolve("znver4"), resolve("cuda:sm_90")
 V4_BYTES = isa.level_of(V4.tvm).vector_bytes
@@ -37,7 +36,7 @@ def proposed(workload, trials, seed, seconds, target=V4, cpus=None, named=None, 
     """All configs that a patient search proposes if these are their times."""
     space = Space(workload, target, cpus, named)
     batches = search(space, Options(trials, seed=seed, patient=True), seconds, known)
-    configs = list(itertools.chain.from_iterable(batches))
+    configs = list(chain.from_iterable(batches))
     assert len(configs) <= trials
     return configs
 
@@ -50,10 +49,8 @@ def effects(workload, configs):
     return [cpu.dedup_key(access_pattern(workload), config) for config in configs]
 
 
-@pytest.mark.parametrize(("rules", "target"), [(cpu, V4), (cuda, SM90)], ids=["cpu", "cuda"])
-@pytest.mark.parametrize(
-    "entry", the_others_slow(DEFAULT, DEFAULT[::3]), ids=lambda entry: entry.name
-)
+@mark.parametrize("rules, target", [(cpu, V4), (cuda, SM90)])
+@mark.parametrize("entry", the_others_slow(DEFAULT, DEFAULT[::3]), ids=lambda entry: entry.name)
 def test_default_comes_first_and_no_two_candidates_do_the_same(entry, rules, target):
     pattern = access_pattern(entry.workload)
     configs = Space(entry.workload, target).configs
@@ -61,39 +58,34 @@ def test_default_comes_first_and_no_two_candidates_do_the_same(entry, rules, tar
     assert len({rules.dedup_key(pattern, each) for each in configs}) == len(configs)
 
 
-@pytest.mark.parametrize("workload", [FEW, ROWS, Workload((3, 1), (3, 70_000), (70_000,))], ids=str)
+@mark.parametrize("workload", [FEW, ROWS, Workload((3, 1), (3, 70_000), (70_000,))], ids=str)
 def test_what_is_left_out_does_the_same_as_a_candidate(workload):
-    pattern = access_pattern(workload)
-    space = cpu.space(pattern, V4.tvm)
-    kept = set(effects(workload, Space(workload, MODEL).configs))
-    for values in itertools.product(*space.values()):
-        assert cpu.dedup_key(pattern, cpu.Config(**dict(zip(space, values, strict=True)))) in kept
+    kept = effects(workload, Space(workload, MODEL).configs)
+    assert set(effects(workload, every_config(workload))) <= set(kept)
 
 
-@pytest.mark.parametrize("workload", [FEW, ROWS, BIG], ids=str)
+@mark.parametrize("workload", [FEW, ROWS, BIG], ids=str)
 def test_level_leaves_to_the_machine_what_it_decides(workload):
     """Many models of machine run a level's code; a model's own code is for that model only."""
-    default = dataclasses.asdict(cpu.default_config(access_pattern(workload), V4.tvm))
+    default = asdict(default_of(workload))
     for config in Space(workload, V4).configs:
         assert all(getattr(config, knob) == default[knob] for knob in OF_MACHINE)
     tried = Space(workload, MODEL).configs
     assert any(c.stream_from != default["stream_from"] for c in tried) == (workload != FEW)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "workload",
-    [FEW, pytest.param(ROWS, marks=pytest.mark.slow), Workload((9, 1), (9, 3000), (3000,))],
+    [FEW, param(ROWS, marks=mark.slow), Workload((9, 1), (9, 3000), (3000,))],
     ids=str,
 )
 def test_configs_of_one_effect_make_one_function(workload):
     pattern = access_pattern(workload)
-    space = cpu.space(pattern, V4.tvm)
     by_effect = {}
-    for values in itertools.product(*space.values()):
-        config = cpu.Config(**dict(zip(space, values, strict=True)))
+    for config in every_config(workload):
         # What never streams is the same too, but has another name; so has every vector length.
         if config.stream_from == 0 and config.vector_bytes == V4_BYTES:
-            scheduled = schedule(workload, V4, config=dataclasses.asdict(config))
+            scheduled = schedule(workload, V4, config=asdict(config))
             text = "".join(str(func.script()) for func in lower_kernel(scheduled, "f", V4.tvm))
             spans = (leaf for func in scheduled.functions.values() for leaf in leaves(func.body))
             text += "".join(str(leaf.annotations[ANNOTATION]) for leaf in spans)
@@ -121,7 +113,7 @@ def test_thread_counts_are_tried_as_far_as_there_are_cpus():
 def test_small_space_is_tried_whole(monkeypatch):
     every = Space(FEW, V4).configs
     assert proposed(FEW, len(every) - 1, 0, by_piece) == every[:-1]
-    monkeypatch.setattr(Evolution, "propose", lambda *_: pytest.fail("nothing is left to it"))
+    monkeypatch.setattr(Evolution, "propose", lambda *_: fail("nothing is left to it"))
     assert set(proposed(FEW, 64, 0, by_piece)) == set(every)
 
 
@@ -131,7 +123,7 @@ def test_search_ends_when_nothing_untried_promises_a_percent():
 
     def tried(seconds, patient=False):
         batches = search(Space(BIG, V4), Options(patient=patient), seconds)
-        return list(itertools.chain.from_iterable(batches))
+        return list(chain.from_iterable(batches))
 
     assert len(tried(lambda _: 1e-3)) == first < len(tried(lambda _: 1e-3, patient=True)) == 64
     both = tried(lambda c: 1e-3 * (0.9 if c.unroll == 8 else 1) * (0.9 if c.piece == 4096 else 1))
@@ -146,14 +138,14 @@ def test_search_ends_when_promises_of_noise_are_not_kept():
     def noisy(config):
         return 1e-3 * (0.95 if len(changes(config, every[0])) == 1 else 1.0)
 
-    tried = list(itertools.chain.from_iterable(search(Space(BIG, MODEL, 2), Options(200), noisy)))
+    tried = list(chain.from_iterable(search(Space(BIG, MODEL, 2), Options(200), noisy)))
     first = 1 + len(one_by_one(every)) + len(pairs_of_machine(every))
     assert first < len(tried) < first + 3 * BATCH
 
 
 def test_configs_of_records_come_after_the_default_and_once():
     every = Space(BIG, MODEL).configs
-    known = [every[-1], dataclasses.replace(every[0], piece=every[0].piece * 3)]
+    known = [every[-1], replace(every[0], piece=every[0].piece * 3)]
     configs = proposed(BIG, 64, 0, by_piece, MODEL, known=known)
     assert configs[:3] == [every[0], *known]
     assert len(set(effects(BIG, configs))) == len(configs) == 64
@@ -167,8 +159,8 @@ PAIR = Workload((), (17,), (17,))
 BARELY = len(Space(PAIR, V4).configs) - 1  # evolution has to find all but one
 
 
-@pytest.mark.parametrize(
-    ("workload", "trials", "seconds"),
+@mark.parametrize(
+    "workload, trials, seconds",
     [
         *((BIG, trials, by_piece) for trials in (2, 3, 8, TRIALS)),
         (BIG, TRIALS, failing),
@@ -230,12 +222,12 @@ def test_worth_of_configs_is_the_product_of_their_knobs():
         return times.get(name, {}).get(value, 1.0)
 
     worth = Worth(every, seconds_of)
-    both = dataclasses.replace(default, unroll=8, piece=4096)
+    both = replace(default, unroll=8, piece=4096)
     assert worth.predict(default) == 1.0
     assert worth.predict(both) == 0.5
-    assert worth.predict(dataclasses.replace(default, unroll=1)) == 1.0  # noise
-    assert worth.predict(dataclasses.replace(default, unroll=2)) == 2.0
-    assert worth.predict(dataclasses.replace(default, unroll=8, skip=0)) == math.inf
+    assert worth.predict(replace(default, unroll=1)) == 1.0  # noise
+    assert worth.predict(replace(default, unroll=2)) == 2.0
+    assert worth.predict(replace(default, unroll=8, skip=0)) == math.inf
 
 
 def test_same_seed_and_times_propose_the_same_configs():
@@ -263,11 +255,11 @@ def test_interrupt_in_the_midst_of_tvm_comes_afterwards():
     seen = []
 
     def work():
-        time.sleep(0.1)
+        sleep(0.1)
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.1)
+        sleep(0.1)
         seen.append("the end of it")
 
-    with pytest.raises(KeyboardInterrupt):
-        module._interrupt_afterwards(work)
+    with raises(KeyboardInterrupt):
+        _interrupt_afterwards(work)
     assert seen == ["the end of it"]

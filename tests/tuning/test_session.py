@@ -1,70 +1,70 @@
 """A tuning session with made-up times."""
 
-import dataclasses
 import itertools
-import math
 import shutil
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import asdict
+from math import inf, nan
+from threading import Event
 
-import pytest
+from pytest import approx, mark, raises
 
 import te_select
 from te_select import Workload
-from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
-from te_select.operator.access import access_pattern
-from te_select.records import doubt, log
-from te_select.schedules.cpu import schedule as cpu
+from te_select.records.log import read
 from te_select.timing.rounds import Timing
-from te_select.tuning import session as module
-from te_select.tuning import trials
 from te_select.tuning.journal import FOLDER
 from te_select.tuning.options import Options
 from te_select.tuning.session import Session
 from te_select.tuning.space import Space
-from te_select.tuning.trials import UntunableError, wins
-from tests.support.tuning_fakes import BIG, FEW, SMALL, FakeMeasurer, alike, by_unroll
-from tests.support.tuning_records import edit, unfinished
-from tests.support.workloads import flat
+from te_select.tuning.trials import LOST, UntunableError, wins
+from tests.support import flat
+from tests.support.tuning import (
+    BIG,
+    FEW,
+    SMALL,
+    V4,
+    FakeMeasurer,
+    alike,
+    by_unroll,
+    default_of,
+    edit,
+    unfinished,
+)
 
 TARGET = "x86-64-v4"
-V4 = resolve(TARGET)
 EVERY = {"trials": 80, "patient": True}
-
-
-def default_of(workload):
-    return cpu.default_config(access_pattern(workload), V4.tvm)
 
 
 def test_default_is_trial_0_and_the_fastest_is_recorded(run, tmp_path):
     record = run()
-    assert dict(run.measurer.measured[0].config) == dataclasses.asdict(default_of(SMALL))
+    assert dict(run.measurer.measured[0].config) == asdict(default_of(SMALL))
     assert record.config["unroll"] == 8
-    assert record.seconds == pytest.approx(1e-3 / 8, rel=0.01)
-    assert record.default_seconds == pytest.approx(1e-3 / 4, rel=0.01)
+    assert record.seconds == approx(1e-3 / 8, rel=0.01)
+    assert record.default_seconds == approx(1e-3 / 4, rel=0.01)
     assert (record.trials, record.failed) == (len(Space(SMALL, V4).configs), 0)
     assert run.measurer.closed
     scheduled = schedule(SMALL, V4, tmp_path)
-    assert dataclasses.asdict(scheduled.config) == dict(record.config)
+    assert asdict(scheduled.config) == dict(record.config)
     assert scheduled.origin == f"tuned:{record.name}" == f"tuned:{TARGET}/w4_1024cte"
 
 
-@pytest.mark.parametrize("lucky", [0, 1, 2])
+@mark.parametrize("lucky", [0, 1, 2])
 def test_config_that_does_not_win_each_time_leaves_the_default(run, lucky):
     def finals(measurer, _candidates):
         measurer.seconds = by_unroll if len(measurer.rounds) < lucky else alike
 
     record = run(SMALL, FakeMeasurer(finals=finals))
-    assert dict(record.config) == dataclasses.asdict(default_of(SMALL))
+    assert dict(record.config) == asdict(default_of(SMALL))
     assert record.seconds == record.default_seconds
     assert run.measurer.rounds == [5, 15, 25][: lucky + 1]
 
 
 def test_configs_that_have_lost_are_not_in_the_finals(run):
     def seconds(candidate):
-        return 1e-3 * {8: 1.0, 4: 1.0, 2: trials.LOST * 1.1, 1: 2.0}[candidate.config["unroll"]]
+        return 1e-3 * {8: 1.0, 4: 1.0, 2: LOST * 1.1, 1: 2.0}[candidate.config["unroll"]]
 
     def finals(_measurer, candidates):
         assert {each.config["unroll"] for each in candidates} <= {4, 8}
@@ -81,15 +81,15 @@ def test_finalist_that_fails_in_the_finals_is_not_recorded(run):
 
 
 def test_failing_default_ends_the_workload_until_next_time(run):
-    with pytest.raises(UntunableError, match="default config failed: it crashed: SIGSEGV"):
+    with raises(UntunableError, match="default config failed: it crashed: SIGSEGV"):
         run(SMALL, FakeMeasurer(lambda _: None))
-    assert log.read(run.folder).entries == ()
+    assert read(run.folder).entries == ()
     assert run().trials == len(Space(SMALL, V4).configs)
 
 
 def test_resumed_session_measures_what_a_whole_one_does(run, tmp_path):
     """The same times: the noise goes on where it stopped."""
-    with pytest.raises(KeyboardInterrupt):
+    with raises(KeyboardInterrupt):
         run(BIG, FakeMeasurer(stop_after=25), trials=40)
     assert len(unfinished(run.folder / FOLDER)) == 1
     measured = run.measurer.measured
@@ -123,7 +123,7 @@ def test_range_is_tuned_at_three_sizes_and_recorded_for_names(run, tmp_path):
     assert len(run.measurer.measured) == 3 * record.trials
     found = schedule(named, V4, tmp_path)
     assert found.origin == f"tuned:{record.name}"
-    assert dataclasses.asdict(found.config) == dict(record.config)
+    assert asdict(found.config) == dict(record.config)
     assert run(named, trials=30, sizes=sizes) == record
     assert run.measurer.measured == []
     run(named, trials=2, sizes={"b": (2, 8), "n": (16, 16)})
@@ -137,14 +137,14 @@ def test_record_for_another_cond_is_tuned_again(run):
     assert run(SMALL, trials=5, density=10, block=64) == first
     assert run(SMALL, trials=5).cond == ""
     assert run.measurer.measured
-    assert len(log.read(run.folder).entries) == 1
+    assert len(read(run.folder).entries) == 1
 
 
-@pytest.mark.parametrize(("times", "options"), [(1, {"block": 64}), (2, {})])
+@mark.parametrize("times, options", [(1, {"block": 64}), (2, {})])
 def test_trials_of_another_cond_or_moment_are_not_taken_over(run, times, options):
     """The default is measured by each session; if it is another one, so was the machine."""
     first = FakeMeasurer(lambda each: times * by_unroll(each), stop_after=25)
-    with pytest.raises(KeyboardInterrupt):
+    with raises(KeyboardInterrupt):
         run(BIG, first, trials=40)
     assert run(BIG, trials=40, **options).trials == len(run.measurer.measured) == 40
 
@@ -158,7 +158,7 @@ def test_two_names_of_one_pattern_have_records_of_their_own(run, tmp_path):
         record = run(workload, fake, trials=3, sizes={name: sizes})
         assert found.setdefault(name, record) == record
     assert run.measurer.measured == []
-    assert len(log.read(run.folder).entries) == 2
+    assert len(read(run.folder).entries) == 2
     for name in "nm":
         workload = Workload((name, 1), (name, 4), ())
         why = schedule(workload, V4, tmp_path).why
@@ -167,7 +167,7 @@ def test_two_names_of_one_pattern_have_records_of_their_own(run, tmp_path):
 
 def test_trials_of_one_name_are_not_taken_for_another(tmp_path, monkeypatch):
     measurer = FakeMeasurer()
-    monkeypatch.setattr(module, "open_measurer", lambda *_: measurer)
+    monkeypatch.setattr("te_select.tuning.session.open_measurer", lambda *_: measurer)
     with Session(TARGET, tmp_path, options=Options(trials=2)) as session:
         tasks = [
             session.task(Workload((name, 1), (name, 4), ()), ((name, 1, most),))
@@ -182,11 +182,11 @@ def test_trials_of_one_name_are_not_taken_for_another(tmp_path, monkeypatch):
 
 
 ANY, ARGUMENT = te_select.SelectError, te_select.ArgumentError
-NO_SIZES = (5, {"n": 5}, {"n": (1, math.inf)}, {"n": (1.5, 3)}, {"n": (1, 2, 3)}, {1: (1, 2)})
+NO_SIZES = (5, {"n": 5}, {"n": (1, inf)}, {"n": (1.5, 3)}, {"n": (1, 2, 3)}, {1: (1, 2)})
 
 
-@pytest.mark.parametrize(
-    ("error", "options", "message"),
+@mark.parametrize(
+    "error, options, message",
     [
         *((ARGUMENT, {"sizes": x}, "expected the least and the largest size") for x in NO_SIZES),
         (ANY, {"sizes": {"n": (2, 1)}}, "n=2:1"),
@@ -199,12 +199,12 @@ NO_SIZES = (5, {"n": 5}, {"n": (1, math.inf)}, {"n": (1.5, 3)}, {"n": (1, 2, 3)}
         (ARGUMENT, {"jobs": "two"}, "jobs is 'two'; expected an int of 1 to 1024"),
         (ARGUMENT, {"jobs": 0}, "jobs is 0"),
         (ARGUMENT, {"jobs": 1025}, "jobs is 1025"),
-        *((ARGUMENT, {"timeout": t}, f"timeout is {t}; exp") for t in (0, math.nan, math.inf)),
+        *((ARGUMENT, {"timeout": t}, f"timeout is {t}; exp") for t in (0, nan, inf)),
     ],
     ids=str,
 )
 def test_option_of_another_value_is_refused(run, error, options, message):
-    with pytest.raises(error, match=message):
+    with raises(error, match=message):
         run(flat("n"), **{"trials": 2, **options})
 
 
@@ -220,21 +220,21 @@ def test_observer_sees_trials_the_best_and_the_first_failure(run):
     assert {progress.done for progress in seen} == set(range(1, total + 1))
     assert {progress.total for progress in seen} == {total}
     assert seen[-1].phase == "finalists"
-    assert seen[-1].default == pytest.approx(1e-3 / 4, rel=0.01)
-    assert seen[-1].best == pytest.approx(1e-3 / 8, rel=0.01)
+    assert seen[-1].default == approx(1e-3 / 4, rel=0.01)
+    assert seen[-1].best == approx(1e-3 / 8, rel=0.01)
     assert seen[-1].failure == "it crashed: SIGSEGV"
 
 
 def test_logs_that_cannot_be_written_are_refused_before_timing(tmp_path):
     (tmp_path / "file").touch()
     for logs, said in ((False, "no path"), (3, "no path"), (tmp_path / "file", "cannot be wri")):
-        with pytest.raises(te_select.TuningError, match=said):
+        with raises(te_select.TuningError, match=said):
             Session(TARGET, logs)
 
 
 def test_two_sessions_of_one_workload_measure_it_once(tmp_path, monkeypatch):
     """The second waits for the first, and then takes its record."""
-    begun, go_on = threading.Event(), threading.Event()
+    begun, go_on = Event(), Event()
 
     class Slow(FakeMeasurer):
         def measure(self, candidates):
@@ -245,7 +245,7 @@ def test_two_sessions_of_one_workload_measure_it_once(tmp_path, monkeypatch):
     first = Slow()
     second = FakeMeasurer()
     opened = iter([first, second])
-    monkeypatch.setattr(module, "open_measurer", lambda *_: next(opened))
+    monkeypatch.setattr("te_select.tuning.session.open_measurer", lambda *_: next(opened))
 
     def tune():
         return te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, **EVERY)
@@ -255,7 +255,7 @@ def test_two_sessions_of_one_workload_measure_it_once(tmp_path, monkeypatch):
         assert begun.wait(60)
         with Session(TARGET, tmp_path) as other:
             two = pool.submit(other.tune, other.task(SMALL), lambda progress: None)
-            with pytest.raises(FutureTimeoutError):
+            with raises(FutureTimeoutError):
                 two.result(0.5)
             go_on.set()
             assert two.result(60) == one.result(60)
@@ -271,13 +271,13 @@ def test_sessions_of_two_workloads_do_not_wait_for_each_other(tmp_path, monkeypa
             yield from super().measure(candidates)
 
     opened = iter([Nested(), FakeMeasurer()])
-    monkeypatch.setattr(module, "open_measurer", lambda *_: next(opened))
+    monkeypatch.setattr("te_select.tuning.session.open_measurer", lambda *_: next(opened))
     te_select.tune(SMALL, TARGET, tuning_logs=tmp_path, **EVERY)
-    assert {entry.key for entry in log.read(tmp_path / TARGET).entries} == {"w4", "w4_1024cte"}
+    assert {entry.key for entry in read(tmp_path / TARGET).entries} == {"w4", "w4_1024cte"}
 
 
-@pytest.mark.parametrize(
-    ("mine", "its", "won"),
+@mark.parametrize(
+    "mine, its, won",
     [
         ((1.0,) * 8, (1.1,) * 8, True),
         ((1.0,) * 8, (1.005,) * 8, False),
@@ -292,8 +292,8 @@ def test_config_wins_three_of_four_turns_and_by_a_percent(mine, its, won):
 
 
 def test_tune_measures_for_real(tmp_path, monkeypatch):
-    monkeypatch.setattr(doubt, "SPREAD", math.inf)  # other tests run beside it
-    monkeypatch.setattr(doubt, "BROKEN", math.inf)
+    for limit in ("SPREAD", "BROKEN"):  # other tests run beside it
+        monkeypatch.setattr(f"te_select.records.doubt.{limit}", inf)
     record = te_select.tune(FEW, tuning_logs=tmp_path, trials=2, timeout=60)
     assert (record.trials, record.failed) == (2, 0)
     assert te_select.compile(FEW, tuning_logs=tmp_path).origin == f"tuned:{record.name}"

@@ -1,13 +1,13 @@
 """What a session prints and draws."""
 
-import pytest
+from pytest import mark
 
 from te_select.records.log import Record
 from te_select.tuning import show
 from te_select.tuning.agenda import Outcome
 from te_select.tuning.journal import Trial, knobs_of
 from te_select.tuning.trials import Progress
-from tests.support.workloads import flat
+from tests.support import flat
 
 W = flat(1 << 20, "uint8")  # 4 MiB moved
 RECORD = Record({"unroll": 4}, 1e-4, 2e-4, 64, 3, "znver5/x", W)
@@ -22,8 +22,8 @@ TRIALS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
+@mark.parametrize(
+    "seconds, text",
     [
         (None, "-"),
         (2.5, "2.5 s"),
@@ -89,7 +89,7 @@ def test_best_with_a_knob_is_compared_with_the_best_without():
     assert [knob.name for knob in knobs_of([DEFAULT, other])] == ["unroll"]
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+@mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_picture_has_the_trials_and_a_cell_for_each_knob(tmp_path, suffix):
     path = tmp_path / f"knobs.{suffix}"
     knobs = knobs_of(TRIALS)

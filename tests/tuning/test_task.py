@@ -5,19 +5,13 @@ import dataclasses
 import pytest
 
 from te_select import ArgumentError, Workload
-from te_select.backends.targets import resolve
-from te_select.operator.access import access_pattern
 from te_select.records.sizes import points, representative
-from te_select.schedules.cpu import schedule as cpu
 from te_select.tuning.task import Task
+from tests.support.tuning import default_of
 
 TARGET = "x86-64-v4"
 NAMED = Workload(("batch", 1, 512), ("batch", 12, 512), ())
 RANGES = (("batch", 1, 64),)
-
-
-def config_of(workload):
-    return cpu.default_config(access_pattern(workload), resolve(TARGET).tvm)
 
 
 def test_range_is_tuned_at_both_ends_and_in_the_middle():
@@ -34,7 +28,7 @@ def test_every_name_needs_a_range_or_none_does():
 
 def test_candidates_of_a_range_are_one_library_at_each_size():
     task = Task(NAMED, TARGET, ranges=RANGES)
-    candidates = task.candidates(config_of(task.kernel_workload))
+    candidates = task.candidates(default_of(task.kernel_workload))
     assert {candidate.workload for candidate in candidates} == {NAMED}
     assert [candidate.problem[0] for candidate in candidates] == task.points
     assert len({candidate.code for candidate in candidates}) == 1
@@ -42,6 +36,6 @@ def test_candidates_of_a_range_are_one_library_at_each_size():
 
 def test_candidate_of_one_size_is_built_for_it():
     task = Task(NAMED, TARGET)
-    (candidate,) = task.candidates(config_of(task.sized))
+    (candidate,) = task.candidates(default_of(task.sized))
     assert candidate.workload == candidate.problem[0] == representative(NAMED)
-    assert dict(candidate.config) == dataclasses.asdict(config_of(task.sized))
+    assert dict(candidate.config) == dataclasses.asdict(default_of(task.sized))

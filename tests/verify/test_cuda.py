@@ -1,21 +1,19 @@
 """Kernels for CUDA devices that are checked with NumPy arrays, on a stand-in for the driver."""
 
 import numpy as np
-import pytest
+from pytest import fixture, raises
 
-from te_select.errors import ArtifactError, SelectError
-from te_select.verify import cuda
+from te_select import ArtifactError, SelectError
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
-from tests.support import cuda_standin
-from tests.support.workloads import flat_and_scalar
+from tests.support import cuda_standin, flat_and_scalar
 
 WORKLOAD = flat_and_scalar(5)
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def no_failure_before(monkeypatch):
-    monkeypatch.setattr(cuda, "_failures", [])
+    monkeypatch.setattr("te_select.verify.cuda._failures", [])
 
 
 def test_kernel_that_fails_on_the_device_fails_its_checks():
@@ -28,7 +26,7 @@ def test_kernel_that_fails_on_the_device_fails_its_checks():
         assert all(f"{WORKLOAD.name} failed on the device" in r.message for r in results)
         fake.fake_fail(b"cuMemAlloc_v2", 700)  # the driver refuses all that follows
         other = OnDevice(cuda_standin.kernel(flat_and_scalar(3)))
-        with pytest.raises(SelectError, match=f"{WORKLOAD.name} failed on the device"):
+        with raises(SelectError, match=f"{WORKLOAD.name} failed on the device"):
             other(
                 np.ones(3, np.bool_),
                 np.ones(3, np.float32),
@@ -40,7 +38,7 @@ def test_kernel_that_fails_on_the_device_fails_its_checks():
 def test_device_without_memory_cannot_run_a_kernel():
     with cuda_standin.running(WORKLOAD) as fake:
         fake.fake_fail(b"cuMemAlloc_v2", 2)
-        with pytest.raises(ArtifactError, match="cannot be run here"):
+        with raises(ArtifactError, match="cannot be run here"):
             verify_kernel(OnDevice(cuda_standin.kernel(WORKLOAD)))
 
 

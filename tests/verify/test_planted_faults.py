@@ -2,22 +2,20 @@
 
 import ctypes
 
-import pytest
+from pytest import fixture, mark
 
 import te_select
 from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
-from te_select.verify import cuda
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
-from tests.support import cuda_standin
+from tests.support import cuda_standin, flat, flat_and_scalar
 from tests.support.cuda_emulation import Emulated, lowered
 from tests.support.oracle.doors_of_cuda import OnCuda
 from tests.support.planted import plant
 from tests.support.tir_functions import SPAN_PARAMETERS, changed, compiled, span_function
-from tests.support.workloads import flat, flat_and_scalar
 
 ON_CUDA = [
     flat(1),
@@ -72,7 +70,7 @@ def planted(source):
     return source
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def on_cuda(tmp_path_factory):
     folder = tmp_path_factory.mktemp("emulated")
     functions = [lowered(w, f"kernel_{k}", threads=128) for k, w in enumerate(ON_CUDA)]
@@ -80,10 +78,10 @@ def on_cuda(tmp_path_factory):
     return OnCuda(te_select.load(path), Emulated.of(functions, folder, planted))
 
 
-@pytest.fixture
+@fixture
 def kernels(on_cuda, monkeypatch):
     """The kernels, on a device that is no stricter than a real one."""
-    monkeypatch.setattr(cuda, "_failures", [])
+    monkeypatch.setattr("te_select.verify.cuda._failures", [])
     with on_cuda.running() as fake:
         on_cuda.emulated.library.te_select_emulator_ask(fake.fake_knows)
         yield [OnDevice(kernel) for kernel in on_cuda.kernels.values()]
@@ -94,7 +92,7 @@ def test_verify_passes_kernels_for_cuda_without_a_fault(kernels):
     assert [r for kernel in kernels for r in verify_kernel(kernel) if not r.passed] == []
 
 
-@pytest.mark.parametrize("fault", CUDA_FAULTS)
+@mark.parametrize("fault", CUDA_FAULTS)
 def test_verify_finds_a_fault_in_a_kernel_for_cuda(fault, kernels, on_cuda):
     chosen = ctypes.c_int.in_dll(on_cuda.emulated.library, "te_select_fault")
     chosen.value = CUDA_FAULTS.index(fault) + 1
@@ -150,12 +148,12 @@ SPAN_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", SPAN_FAULTS)
+@mark.parametrize("fault", SPAN_FAULTS)
 def test_verify_finds_a_fault_in_a_span_of_the_cpu(fault, tmp_path):
     kernel = SpanKernel(*SPAN_FAULTS[fault], tmp_path)
     assert [r for r in verify_kernel(kernel) if not r.passed]
 
 
-@pytest.mark.parametrize("workload", [LONG, SHORT, THREES], ids=str)
+@mark.parametrize("workload", [LONG, SHORT, THREES], ids=str)
 def test_verify_passes_spans_of_the_cpu_without_a_fault(workload, tmp_path):
     assert [r for r in verify_kernel(SpanKernel(workload, "^", "", tmp_path)) if not r.passed] == []

@@ -5,20 +5,19 @@ import dataclasses
 import functools
 import inspect
 import itertools
-import shutil
+from shutil import copytree
 
 import numpy as np
-import pytest
+from pytest import MonkeyPatch, fixture, mark
 
-from te_select.backends.cpu import link
+from te_select.backends.cpu.link import FAMILY
 from te_select.runtime import c
 from tests.runtime.c.where import test_where_stages as checks
-from tests.support import c_half, where_recorder
+from tests.support import c_half, new_folder, where_recorder
 from tests.support.oracle import doors_of_cpu as doors
 from tests.support.oracle.cases import CASES, WALKS
 from tests.support.oracle.comparison import pairs, same
 from tests.support.planted import holds_in_child, plant_all
-from tests.support.programs import new_folder
 
 FAULTS = [
     "host.c: if ({*size < 0 => 1}) *size = extent;",
@@ -81,21 +80,21 @@ PAIRS = pairs(doors.DOORS, [*CASES, *WALKS])
 np.random.default_rng(0).shuffle(PAIRS)  # every door is tried early
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def library(tmp_path_factory):
     """A library of the oracle, with variables for the fault and the flags of kernels."""
-    folder = shutil.copytree(c.FOLDER, tmp_path_factory.mktemp("faults") / "c")
+    folder = copytree(c.FOLDER, tmp_path_factory.mktemp("faults") / "c")
     declared = folder / "fault.h"
     declared.write_text("extern int te_select_fault, te_select_flags;\n")
     plant_all(folder, FAULTS)
     half = dataclasses.replace(
-        link.FAMILY,
-        options=(*link.FAMILY.options, "-include", str(declared)),
-        exports=(*link.FAMILY.exports, "te_select_fault", "te_select_flags"),
+        FAMILY,
+        options=(*FAMILY.options, "-include", str(declared)),
+        exports=(*FAMILY.exports, "te_select_fault", "te_select_flags"),
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(c, "FOLDER", folder)
-        patch.setattr(link, "FAMILY", half)
+    with MonkeyPatch.context() as patch:
+        patch.setattr("te_select.runtime.c.FOLDER", folder)
+        patch.setattr("te_select.backends.cpu.link.FAMILY", half)
         patch.setenv("TE_SELECT_NUM_THREADS", "1")
         patch.setenv("TE_SELECT_PROFILE", PROFILE)
         yield doors.library(folder, edit=with_variables)
@@ -149,7 +148,7 @@ def test_oracle_passes_the_c_half_without_a_fault(library):
     assert not is_caught(library)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@mark.parametrize("fault", FAULTS)
 def test_oracle_finds_a_fault_in_the_c_half(library, fault):
     assert is_caught(library, FAULTS.index(fault) + 1)
 
@@ -177,15 +176,15 @@ STAGE_FAULTS = [
 """A file, and what stands there with what takes its place in braces."""
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def recorder():
     """The recorder, with a variable for the fault."""
     made = new_folder()
-    folder = shutil.copytree(c.FOLDER, made / "c")
+    folder = copytree(c.FOLDER, made / "c")
     declared = made / "fault.h"
     declared.write_text("extern __attribute__((weak)) int te_select_fault;\nint te_select_fault;\n")
     plant_all(folder / "where", STAGE_FAULTS)
-    with pytest.MonkeyPatch.context() as patch:
+    with MonkeyPatch.context() as patch:
         patch.setattr(c_half, "RUNTIME", folder)
         patch.setattr(c_half, "WARNINGS", ("-include", str(declared)))
         return where_recorder.build(functools.partial(c_half.build, made))
@@ -193,7 +192,7 @@ def recorder():
 
 def is_caught_in_stage(recorder, number):
     """Whether a child with the fault fails a test, or dies."""
-    with pytest.MonkeyPatch.context() as patch:
+    with MonkeyPatch.context() as patch:
 
         def where(**how):
             made = where_recorder.Recorder(recorder, patch, **how)
@@ -216,6 +215,6 @@ def test_recorder_passes_without_a_fault(recorder):
     assert not is_caught_in_stage(recorder, 0)
 
 
-@pytest.mark.parametrize("fault", STAGE_FAULTS)
+@mark.parametrize("fault", STAGE_FAULTS)
 def test_recorder_finds_a_fault_in_conversions(recorder, fault):
     assert is_caught_in_stage(recorder, STAGE_FAULTS.index(fault) + 1)

@@ -6,14 +6,14 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pytest
+from pytest import approx, mark, raises
 
-from te_select.errors import ArgumentError
+from te_select import ArgumentError, Workload
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.workload import Workload
-from te_select.verify import reference, verify
 from te_select.verify.checks import CHECKS
-from tests.support.workloads import flat, flat_and_scalar
+from te_select.verify.reference import bits, first_difference, placed
+from te_select.verify.verify import MEMORY_LIMIT, dim_sizes, verify_kernel
+from tests.support import flat, flat_and_scalar
 
 
 class NumPyKernel:
@@ -29,36 +29,36 @@ class NumPyKernel:
         workload = self.workload
         if workload.dim_names:
             workload = Workload(cond.shape, then.shape, else_.shape, workload.dtype)
-        views = reference.placed(workload, cond, then, else_)
+        views = placed(workload, cond, then, else_)
         mask = views[0].view(np.uint8) != 0
-        words = [reference.bits(view) for view in views[1:]]
-        target = reference.bits(out)
+        words = [bits(view) for view in views[1:]]
+        target = bits(out)
         target[...] = np.where(mask[..., None] if target.ndim > out.ndim else mask, *words)
         if self.spoil:
             self.spoil(cond, then, else_, out)
         return out
 
 
-SMALL = Workload((4, 1, 5), (4, 3, 5), (), "float32")
+SMALL = Workload((4, 1, 5), (4, 3, 5), ())
 
 
 def failed(kernel, seed=0):
-    return {r.check for r in verify.verify_kernel(kernel, seed) if not r.passed}
+    return {r.check for r in verify_kernel(kernel, seed) if not r.passed}
 
 
-@pytest.mark.parametrize("dtype", ELEMENT_TYPES)
+@mark.parametrize("dtype", ELEMENT_TYPES)
 def test_every_element_type_passes_every_check(dtype):
     kernel = NumPyKernel(Workload((4, 1, 5), (4, 3, 5), (1,), dtype))
-    results = verify.verify_kernel(kernel)
+    results = verify_kernel(kernel)
     assert [r.check for r in results] == list(CHECKS)
     assert all(r.passed for r in results), results
 
 
 def test_one_wrong_element_is_found_with_its_index_and_bits():
     def spoil(_cond, _then, _else, out):
-        reference.bits(out)[3, 2, 4] ^= 1 << 31
+        bits(out)[3, 2, 4] ^= 1 << 31
 
-    result = verify.verify_kernel(NumPyKernel(SMALL, spoil), seed=7, checks=["all_false"])[0]
+    result = verify_kernel(NumPyKernel(SMALL, spoil), seed=7, checks=["all_false"])[0]
     assert not result.passed
     assert result.message.startswith("out[3,2,4] is 0x")
     got, expected = (int(word, 16) for word in _patterns(result.message))
@@ -68,7 +68,7 @@ def test_one_wrong_element_is_found_with_its_index_and_bits():
     )
 
 
-@pytest.mark.parametrize(("is_changed", "to"), [(np.isnan, np.nan), (lambda out: out == 0, 0)])
+@mark.parametrize("is_changed, to", [(np.isnan, np.nan), (lambda out: out == 0, 0)])
 def test_a_quieted_nan_or_a_lost_negative_zero_is_found(is_changed, to):
     def spoil(_cond, _then, _else, out):
         out[is_changed(out)] = to
@@ -83,7 +83,7 @@ def test_truth_by_the_lowest_bit_is_found():
     assert failed(NumPyKernel(flat(64, "int32"), spoil)) == {"bytes"}
 
 
-@pytest.mark.parametrize("past", [-1, 60 * 4])
+@mark.parametrize("past", [-1, 60 * 4])
 def test_a_byte_written_outside_out_is_found(past):
     def spoil(_cond, _then, _else, out):
         base = out
@@ -92,7 +92,7 @@ def test_a_byte_written_outside_out_is_found(past):
         start = out.__array_interface__["data"][0] - base.__array_interface__["data"][0]
         base[start + past] ^= 1
 
-    results = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["random"])
+    results = verify_kernel(NumPyKernel(SMALL, spoil), checks=["random"])
     assert results[0].message == "bytes outside out were written"
 
 
@@ -108,13 +108,13 @@ def test_an_exception_of_the_kernel_is_a_failure():
     def spoil(*_):
         raise ValueError("no")
 
-    results = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["random"])
+    results = verify_kernel(NumPyKernel(SMALL, spoil), checks=["random"])
     assert results[0].message == "ValueError: no"
 
 
 def test_named_dims_run_at_each_size():
     kernel = NumPyKernel(Workload(("batch", 1), ("batch", "width"), ()))
-    results = verify.verify_kernel(kernel, checks=["random"])
+    results = verify_kernel(kernel, checks=["random"])
     tried = [tuple(r.sizes.values()) for r in results]
     assert tried[:-2] == [(1, 1), (0, 1), (1, 7), (7, 16), (16, 33), (33, 65), (65, 511)]
     assert tried[-2:] == [(255, 156), (20_001, 0)]
@@ -123,8 +123,8 @@ def test_named_dims_run_at_each_size():
 
 def test_named_dims_stay_within_the_memory_limit():
     workload = Workload(tuple("abcdefgh"), tuple("abcdefgh"), tuple("abcdefgh"), "float64")
-    for sizes in verify.dim_sizes(workload):
-        assert math.prod(sizes.values()) * 25 <= verify.MEMORY_LIMIT
+    for sizes in dim_sizes(workload):
+        assert math.prod(sizes.values()) * 25 <= MEMORY_LIMIT
 
 
 def test_a_check_sees_the_same_data_alone_and_in_company():
@@ -134,10 +134,10 @@ def test_a_check_sees_the_same_data_alone_and_in_company():
         seen.append(cond.tobytes() + then.tobytes())
 
     kernel = NumPyKernel(SMALL, spoil)
-    verify.verify_kernel(kernel, 3)
+    verify_kernel(kernel, 3)
     company = list(seen)
     seen.clear()
-    verify.verify_kernel(kernel, 3, ["misaligned"])
+    verify_kernel(kernel, 3, ["misaligned"])
     before = list(CHECKS).index("misaligned")
     assert seen and seen == company[before : before + len(seen)]
 
@@ -149,23 +149,23 @@ def test_each_check_has_the_mask_that_it_is_named_for():
     )
     seen = {}
     for name in set(CHECKS) - {"bounds"}:
-        verify.verify_kernel(kernel, checks=[name])
+        verify_kernel(kernel, checks=[name])
         seen[name] = masks[-1].view(np.uint8)
     assert (seen["all_true"] == 1).all()
     assert not seen["all_false"].any()
     for name in ("random", "misaligned", "special"):
         assert set(seen[name]) == {0, 1}
-        assert seen[name].mean() == pytest.approx(0.5, abs=0.01)
-        assert np.count_nonzero(np.diff(seen[name])) == pytest.approx(1 << 17, rel=0.02)
+        assert seen[name].mean() == approx(0.5, abs=0.01)
+        assert np.count_nonzero(np.diff(seen[name])) == approx(1 << 17, rel=0.02)
     assert set(seen["bytes"]) == set(range(256))
-    assert np.mean(seen["bytes"] == 0) == pytest.approx(0.5, abs=0.01)
+    assert np.mean(seen["bytes"] == 0) == approx(0.5, abs=0.01)
     assert set(seen["blocked"]) == {0, 1}
     assert np.count_nonzero(np.diff(seen["blocked"])) < 1 << 9
 
 
 def test_an_unknown_check_is_named():
-    with pytest.raises(ArgumentError, match="'masks' does not exist; expected random, all_true"):
-        verify.verify_kernel(NumPyKernel(SMALL), checks=["masks"])
+    with raises(ArgumentError, match="'masks' does not exist; expected random, all_true"):
+        verify_kernel(NumPyKernel(SMALL), checks=["masks"])
 
 
 def places(workload):
@@ -175,13 +175,13 @@ def places(workload):
     def record(*arrays):
         found.add(tuple(a.__array_interface__["data"][0] % 64 for a in arrays))
 
-    results = verify.verify_kernel(NumPyKernel(workload, record), checks=["misaligned"])
+    results = verify_kernel(NumPyKernel(workload, record), checks=["misaligned"])
     assert [r.message for r in results] == [""]
     return found
 
 
-@pytest.mark.parametrize(
-    ("dtype", "element"),
+@mark.parametrize(
+    "dtype, element",
     [("int8", 1), ("float16", 2), ("float32", 4), ("float64", 8), ("complex128", 8)],
 )
 def test_operands_are_misaligned_alone_and_together(dtype, element):
@@ -197,8 +197,8 @@ def test_operands_are_misaligned_alone_and_together(dtype, element):
         assert tuple(k * size % 64 for size in (1, element, element, element)) in found
 
 
-@pytest.mark.parametrize("operand", range(4))
-@pytest.mark.parametrize(("end", "name"), [(-1, "before"), (0, "behind")])
+@mark.parametrize("operand", range(4))
+@mark.parametrize("end, name", [(-1, "before"), (0, "behind")])
 def test_memory_right_outside_an_operand_is_not_used(operand, end, name):
     def stray(*arrays):
         array = arrays[operand]
@@ -206,7 +206,7 @@ def test_memory_right_outside_an_operand_is_not_used(operand, end, name):
             ctypes.string_at(array.ctypes.data + (end or array.nbytes), 1)
 
     kernel = NumPyKernel(flat("n", "int16"), stray)
-    (result,) = verify.verify_kernel(kernel, checks=["bounds"])
+    (result,) = verify_kernel(kernel, checks=["bounds"])
     assert result.message == f"memory right {name} an operand was used (SIGSEGV)"
     assert result.sizes == {"n": 7}
 
@@ -215,11 +215,11 @@ def test_process_that_ends_otherwise_is_told_and_does_not_go_on():
     def spoil(*_):
         raise KeyboardInterrupt  # no Exception, as an error of the check's own would be
 
-    (result,) = verify.verify_kernel(NumPyKernel(SMALL, spoil), checks=["bounds"])
+    (result,) = verify_kernel(NumPyKernel(SMALL, spoil), checks=["bounds"])
     assert result.message == "a process of its own ended with exit status 1"
 
 
-@pytest.mark.parametrize(("slow_children", "passed"), [(0, True), (1, True), (2, False)])
+@mark.parametrize("slow_children, passed", [(0, True), (1, True), (2, False)])
 def test_child_that_does_not_end_is_tried_once_more(slow_children, passed, monkeypatch, tmp_path):
     """The child of a process with threads may wait for a lock that nobody will release."""
     begun = tmp_path / "begun"
@@ -231,9 +231,9 @@ def test_child_that_does_not_end_is_tried_once_more(slow_children, passed, monke
         if len(begun.read_text().splitlines()) <= slow_children:
             time.sleep(60)
 
-    monkeypatch.setattr(verify, "_PATIENCE", 1)
-    monkeypatch.setattr(verify, "_run_at_ends", be_slow)
-    (result,) = verify.verify_kernel(NumPyKernel(SMALL), checks=["bounds"])
+    monkeypatch.setattr("te_select.verify.verify._PATIENCE", 1)
+    monkeypatch.setattr("te_select.verify.verify._run_at_ends", be_slow)
+    (result,) = verify_kernel(NumPyKernel(SMALL), checks=["bounds"])
     assert result.passed == passed
     assert result.message == ("" if passed else "a process of its own took longer than 1 s")
 
@@ -241,10 +241,10 @@ def test_child_that_does_not_end_is_tried_once_more(slow_children, passed, monke
 def test_kernel_that_works_on_copies_has_no_bounds():
     kernel = NumPyKernel(SMALL)
     kernel.copies = True  # type: ignore[attr-defined]
-    assert "bounds" not in {r.check for r in verify.verify_kernel(kernel)}
+    assert "bounds" not in {r.check for r in verify_kernel(kernel)}
 
 
-@pytest.mark.parametrize("side", ["then", "else_"])
+@mark.parametrize("side", ["then", "else_"])
 def test_kernel_that_writes_a_side_before_it_reads_it_is_found(side):
     class Early(NumPyKernel):
         def __call__(self, cond, then, else_, *, out=None):
@@ -254,22 +254,22 @@ def test_kernel_that_writes_a_side_before_it_reads_it_is_found(side):
 
     kernel = Early(flat(64, "int32"))
     assert failed(kernel) == {"in_place"}
-    (result,) = verify.verify_kernel(kernel, checks=["in_place"])
+    (result,) = verify_kernel(kernel, checks=["in_place"])
     assert result.message.endswith(f"if out is {side} itself")
 
 
-@pytest.mark.parametrize("shape", [(1, 5, 7), (3, 40), (200,), (2, 3, 4, 5)])
+@mark.parametrize("shape", [(1, 5, 7), (3, 40), (200,), (2, 3, 4, 5)])
 def test_a_difference_is_found_in_every_chunk(shape, monkeypatch):
-    monkeypatch.setattr(reference, "_CHUNK", 6)
+    monkeypatch.setattr("te_select.verify.reference._CHUNK", 6)
     then = np.zeros(shape, np.int16)
     cond = np.ones(shape, np.bool_)
     for index in np.ndindex(*shape):
         out = then.copy()
         out[index] = 1
-        message = reference.first_difference(out, cond, then, then)
+        message = first_difference(out, cond, then, then)
         place = ",".join(map(str, index))
         assert message == f"out[{place}] is 0x0001, NumPy selects 0x0000"
-    assert not reference.first_difference(then, cond, then, then)
+    assert not first_difference(then, cond, then, then)
 
 
 def _patterns(message):

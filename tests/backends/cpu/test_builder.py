@@ -2,18 +2,17 @@
 
 import dataclasses
 
-import pytest
+from pytest import mark, raises
 
-from te_select.backends.cpu import builder, link
+from te_select import ToolchainError
+from te_select.backends.cpu import link
 from te_select.backends.targets import resolve
 from te_select.compiler.build import build_scheduled
 from te_select.compiler.family_library import build_family
 from te_select.compiler.scheduling import schedule
-from te_select.errors import ToolchainError
-from te_select.operator.access import access_pattern
-from te_select.schedules.cpu import schedule as cpu
+from tests.support import flat, flat_and_scalar
 from tests.support.machines import on_x86_64
-from tests.support.workloads import flat, flat_and_scalar
+from tests.support.tuning import default_of
 
 V3 = resolve("x86-64-v3")
 
@@ -23,10 +22,10 @@ def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
     workloads = [flat_and_scalar(n, "int8") for n in (5, 1 << 22)] + [flat("n")]
     entries = {}
     monkeypatch.setattr(link, "stub_source", lambda given, *_: entries.update(given))
-    monkeypatch.setattr(builder, "link_stub", lambda *_: None)
+    monkeypatch.setattr("te_select.backends.cpu.builder.link_stub", lambda *_: None)
     configs = []
     for k, workload in enumerate(workloads):
-        default = cpu.default_config(access_pattern(workload), V3.tvm)
+        default = default_of(workload, V3)
         knobs = {"bytes_per_thread": 1000 * k, "stream_from": 7 * k, "skip": -(k % 2)}
         configs.append(dataclasses.replace(default, **knobs, backwards=k % 2))
     chosen = [
@@ -44,8 +43,8 @@ def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
     assert len({version.symbol for version in versions}) == 3
 
 
-@pytest.mark.parametrize(
-    ("shared", "name"),
+@mark.parametrize(
+    "shared, name",
     [
         (link._SHARED, "TE_SELECT_SKIP"),
         (link._SHARED, "offsetof(te_select_knobs, skip)"),
@@ -54,12 +53,12 @@ def test_config_of_each_kernel_reaches_the_library(tmp_path, monkeypatch):
 )
 def test_c_half_with_another_number_is_not_linked(shared, name, monkeypatch):
     monkeypatch.setitem(shared, name, shared[name] + 8)
-    with pytest.raises(ToolchainError, match="assert"):
+    with raises(ToolchainError, match="assert"):
         build_family(["w16"], "native")
 
 
-@pytest.mark.parametrize(
-    ("target", "has", "lacks"),
+@mark.parametrize(
+    "target, has, lacks",
     [
         ("x86-64", set(), {"sse4_2", "avx2"}),
         ("x86-64-v2", {"ssse3", "sse4_2", "popcnt"}, {"avx2"}),

@@ -7,28 +7,27 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from pytest import fixture, mark, raises, skip
 
 import te_select
-from te_select import Workload
+from te_select import ArtifactError, TargetError, ToolchainError, Workload
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.targets import resolve
 from te_select.compiler import sources
-from te_select.errors import ArtifactError, TargetError, ToolchainError
 from te_select.runtime.artifact.manifest import c_name
 from te_select.schedules.cpu.isa import ISAS
 from te_select.verify.verify import verify_kernel
-from tests.support import foreign
+from tests.support import alike, flat, flat_and_scalar, foreign, output
 from tests.support.libraries import beside
-from tests.support.programs import output
-from tests.support.workloads import flat, flat_and_scalar
 
-pytestmark = pytest.mark.slow
+pytestmark = mark.slow
 
 RVV = "rv64,v=true,vlen={},vext_spec=v1.0"  # vectors of so many bits
 NO_VECTORS = "rv64,v=false"
 CPUS = [
-    *(("aarch64", "cortex-a53"), ("aarch64:neoverse-n1", "neoverse-n1"), ("riscv64", NO_VECTORS)),
+    ("aarch64", "cortex-a53"),
+    ("aarch64:neoverse-n1", "neoverse-n1"),
+    ("riscv64", NO_VECTORS),
     *(("riscv64:rva23", RVV.format(length)) for length in (128, 256, 512)),
     *(("riscv64,riscv64:rva23", cpu) for cpu in (NO_VECTORS, RVV.format(256))),
 ]
@@ -44,7 +43,7 @@ WORKLOADS = [
     Workload((1, N), (16, N), ()),
     Workload((1, 300), (200, 1), (200, 300), "float16"),
     Workload((), (N,), (N,)),
-    Workload((), (), (), "int16"),
+    alike(dtype="int16"),
     flat("n", "int16"),
     Workload(("r", 1), ("r", "n"), ("r", "n")),
     *(Workload(("r", 1), ("r", n), (n,), "uint8") for n in (3, 5, 17, 63)),
@@ -57,10 +56,10 @@ def compiled_for(target, path, workloads=WORKLOADS, **how):
     try:
         return te_select.export(workloads, path, target, tuning_logs=False, **how)
     except ToolchainError as error:
-        pytest.skip(str(error))
+        skip(str(error))
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def library(tmp_path_factory):
     """Compiles for a target, once."""
     folder = tmp_path_factory.mktemp("foreign")
@@ -72,7 +71,7 @@ def emulator(target, cpu):
     isa = isa_of(target)
     command = foreign.emulator(isa)
     if command is None:
-        pytest.skip(f"no emulator of {isa} is installed")
+        skip(f"no emulator of {isa} is installed")
     return *command, "-cpu", cpu
 
 
@@ -80,7 +79,7 @@ def isa_of(target):
     return target.partition(",")[0].partition(":")[0]
 
 
-@pytest.fixture(scope="module", params=CPUS, ids=str)
+@fixture(scope="module", params=CPUS, ids=str)
 def host(request, library):
     """The emulator, the program that calls the library, and that."""
     target, cpu = request.param
@@ -92,7 +91,7 @@ FORCED = "skip=2,bytes_per_thread=1024"
 """The machine does not decide. No CPU but x86-64 has streams."""
 
 
-@pytest.mark.parametrize(("threads", "profile"), [("1", ""), ("3", ""), ("2", FORCED)])
+@mark.parametrize("threads, profile", [("1", ""), ("3", ""), ("2", FORCED)])
 def test_every_pattern_and_width_computes_what_numpy_does(host, threads, profile):
     options = {"TE_SELECT_NUM_THREADS": threads, "TE_SELECT_PROFILE": profile}
     with foreign.Host(*host, **options) as process:
@@ -114,8 +113,8 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("ending", [".so", ".a"])
+@mark.parametrize("target", TARGETS)
+@mark.parametrize("ending", [".so", ".a"])
 def test_c_program_calls_a_library_by_its_header(tmp_path, target, ending):
     command = emulator(target, dict(CPUS)[target])
     workload = Workload(("r", 1), ("r", "n"), (), "int16")
@@ -128,7 +127,7 @@ def test_c_program_calls_a_library_by_its_header(tmp_path, target, ending):
     assert output(*command, tmp_path / "main") == "1 2 -1 -1 5 6 "
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@mark.parametrize("target", TARGETS)
 def test_library_needs_only_the_c_library(library, target):
     listed = output("readelf", "-dW", library(target))
     needed = re.findall(r"NEEDED.*\[(\S+)\]", listed)
@@ -136,15 +135,15 @@ def test_library_needs_only_the_c_library(library, target):
     assert {name for name in needed if not name.startswith("ld-linux-")} <= own
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@mark.parametrize("target", TARGETS)
 def test_loading_it_here_is_one_clear_line(library, target):
     path = library(target)
-    with pytest.raises(ArtifactError) as caught:
+    with raises(ArtifactError) as caught:
         te_select.load(path)
     machine = isa_of(target)
     said = f"was compiled for {target} and this CPU lacks the {machine} instruction set"
     assert said in str(caught.value) and "\n" not in str(caught.value)
-    with pytest.raises(TargetError, match=f"needs the {machine} instruction set"):
+    with raises(TargetError, match=f"needs the {machine} instruction set"):
         te_select.compile(WORKLOADS[0], target)
     manifest = beside(path)
     assert manifest["target"]["architecture"] == machine
@@ -169,9 +168,9 @@ def innermost_loops(assembly, branch=INNERMOST):
     return [[x for x in lines[a : b + 1] if x and x[0] != "."] for a, b in inner]
 
 
-@pytest.mark.parametrize("target", ["aarch64", "aarch64:neoverse-n1", "aarch64:neoverse-v2"])
-@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
-@pytest.mark.parametrize("sides", [((1 << 20,), (1 << 20,)), ((1 << 20,), ())])
+@mark.parametrize("target", ["aarch64", "aarch64:neoverse-n1", "aarch64:neoverse-v2"])
+@mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
+@mark.parametrize("sides", [((1 << 20,), (1 << 20,)), ((1 << 20,), ())])
 def test_inner_loops_are_neon_selects_of_four_vectors(target, dtype, sides):
     workload = Workload((1 << 20,), *sides, dtype)
     loops = innermost_loops(sources.source(workload, target, None, "asm"))
@@ -186,7 +185,7 @@ def test_inner_loops_are_neon_selects_of_four_vectors(target, dtype, sides):
         assert not any(re.search(r"\bz\d+\.", line) for line in loop), "SVE"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed")
+@mark.skipif(importlib.util.find_spec("ziglang") is None, reason="ziglang is not installed")
 def test_ziglang_links_where_no_other_compiler_is(tmp_path):
     """In a process whose PATH has no programs."""
     code = (

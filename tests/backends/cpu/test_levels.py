@@ -1,44 +1,40 @@
 """Libraries of several levels: the one that a CPU runs, and the message if it runs none."""
 
 import itertools
-import json
 import shutil
 import subprocess
-import sys
+from json import dumps, loads
 
 import numpy as np
-import pytest
 import tvm_ffi
+from pytest import fixture, mark, raises
 
 import te_select
-from te_select import Workload
+from te_select import ArgumentError, ArtifactError, TuningError, Workload, export, load
 from te_select.backends.cpu import link
 from te_select.backends.targets import resolve
 from te_select.compiler import sources
-from te_select.errors import ArgumentError, ArtifactError, TuningError
 from te_select.runtime.artifact import stored
 from te_select.runtime.call import loading
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.kernel import CpuKernel
 from te_select.schedules.cpu import isa
-from tests.support import ROOT, cli
+from tests.support import ROOT, cli, ended, flat, script
 from tests.support.machines import on_x86_64
-from tests.support.programs import ended
 from tests.support.runtime_standin import build, linked, manifest
-from tests.support.workloads import flat
 
 pytestmark = on_x86_64
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 NAME = ",".join(LEVELS)
 HERE = [name for name in LEVELS if not features.missing(resolve(name).cpu_features)]
-EXAMPLE = Workload((4, 1), (4, 8), (), "float32")  # what examples/tvm_ffi/main.cc calls
+EXAMPLE = Workload((4, 1), (4, 8), ())  # what examples/tvm_ffi/main.cc calls
 WORKLOADS = [EXAMPLE, flat("n", "int8"), Workload((99, 1), (99, 5), (99, 5))]
 EMULATOR = shutil.which("qemu-x86_64")
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def library(tmp_path_factory):
-    return te_select.export(WORKLOADS, tmp_path_factory.mktemp("levels") / "lib.so", NAME)
+    return export(WORKLOADS, tmp_path_factory.mktemp("levels") / "lib.so", NAME)
 
 
 def at_level(path, level):
@@ -47,7 +43,7 @@ def at_level(path, level):
         "import json, sys, te_select; k = te_select.load(sys.argv[1]); "
         "print(json.dumps({n: [v.level, v.config['vector_bytes']] for n, v in k.items()}))"
     )
-    return ended(sys.executable, "-c", code, path, TE_SELECT_LEVEL=level)
+    return script(code, path, TE_SELECT_LEVEL=level)
 
 
 def test_verify_names_the_levels_that_it_could_check(library):
@@ -62,7 +58,7 @@ VECTOR_BYTES = {"x86-64-v2": 16, "x86-64-v3": 64, "x86-64-v4": 64}
 NO_LEVELS = ("x86-64-v5", "x86-64", "x86-64-v33", "native", "v3\n", "é" * 99)
 
 
-@pytest.mark.parametrize("forced", ["", *LEVELS, *NO_LEVELS])
+@mark.parametrize("forced", ["", *LEVELS, *NO_LEVELS])
 def test_forced_level_runs_or_is_refused_as_the_manifest_says(library, forced, monkeypatch):
     """What is read of the manifest is what the library chooses as it is loaded."""
     monkeypatch.setenv("TE_SELECT_LEVEL", forced)
@@ -72,10 +68,10 @@ def test_forced_level_runs_or_is_refused_as_the_manifest_says(library, forced, m
         assert done.returncode == 0, done.stderr
         level = CpuKernel.level_here(target)
         assert level == (forced or HERE[-1])
-        for seen in json.loads(done.stdout).values():
+        for seen in loads(done.stdout).values():
             assert seen == [level, VECTOR_BYTES[level]]
         return
-    with pytest.raises((ArgumentError, ArtifactError), match="TE_SELECT_LEVEL is") as caught:
+    with raises((ArgumentError, ArtifactError), match="TE_SELECT_LEVEL is") as caught:
         CpuKernel.level_here(target)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
@@ -86,10 +82,10 @@ def test_forced_level_runs_or_is_refused_as_the_manifest_says(library, forced, m
 
 
 def test_library_of_one_level_has_nothing_to_choose(tmp_path):
-    path = te_select.export(WORKLOADS[1:], tmp_path / "one.so", HERE[0])
+    path = export(WORKLOADS[1:], tmp_path / "one.so", HERE[0])
     done = at_level(path, "x86-64-v4")
     assert done.returncode == 0, done.stderr
-    assert {seen[0] for seen in json.loads(done.stdout).values()} == {HERE[0]}
+    assert {seen[0] for seen in loads(done.stdout).values()} == {HERE[0]}
 
 
 def test_compiled_kernel_runs_at_the_best_level_here():
@@ -98,15 +94,15 @@ def test_compiled_kernel_runs_at_the_best_level_here():
 
 
 def test_source_is_that_of_the_level_that_is_asked_for(library):
-    kernel = te_select.load(library)[WORKLOADS[2].name]
+    kernel = load(library)[WORKLOADS[2].name]
     assert "zmm" in kernel.source("asm", "x86-64-v4")
     assert "ymm" in kernel.source("asm", "x86-64-v3")
     assert "zmm" not in kernel.source("asm", "x86-64-v3")
     assert "ymm" not in kernel.source("asm", "x86-64-v2")
     assert kernel.source("asm") == kernel.source("asm", HERE[-1])
-    with pytest.raises(ArgumentError, match="level 'x' is not in the library; expected x86-64-v2"):
+    with raises(ArgumentError, match="level 'x' is not in the library; expected x86-64-v2"):
         kernel.source("asm", "x")
-    with pytest.raises(ArgumentError, match="has several levels; expected x86-64-v2 or x86-64-v3"):
+    with raises(ArgumentError, match="has several levels; expected x86-64-v2 or x86-64-v3"):
         sources.source(EXAMPLE, NAME, None, "asm")
 
 
@@ -123,18 +119,18 @@ def test_inspect_shows_every_level(library):
 
 
 def test_one_kernel_of_the_library_is_exported_with_every_level(library, tmp_path):
-    kernel = te_select.load(library)[WORKLOADS[1].name]
-    alone = te_select.load(kernel.export(tmp_path / "alone.so"))
+    kernel = load(library)[WORKLOADS[1].name]
+    alone = load(kernel.export(tmp_path / "alone.so"))
     assert (alone.level, alone.levels, alone.config) == (kernel.level, LEVELS, kernel.config)
 
 
 def test_levels_are_tuned_one_by_one(tmp_path):
-    with pytest.raises(TuningError, match="tune them one by one: x86-64-v2, x86-64-v3"):
+    with raises(TuningError, match="tune them one by one: x86-64-v2, x86-64-v3"):
         te_select.tune(EXAMPLE, "x86-64-v2,x86-64-v3", tuning_logs=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
+@mark.parametrize(
+    "change, text",
     [
         (lambda m: m["target"].update(levels=3), "levels is 3, expected a dict"),
         (lambda m: m["target"].update(levels={"x": []}), "expected two or more"),
@@ -150,10 +146,10 @@ def test_damaged_levels_are_explained(library, change, text):
 
     found = stored.read(library)
     data = found.manifest.to_json(found.sha256)
-    assert parse(json.dumps(data).encode(), "it")[0] == found.manifest
+    assert parse(dumps(data).encode(), "it")[0] == found.manifest
     change(data)
-    with pytest.raises(ArtifactError, match=text):
-        parse(json.dumps(data).encode(), "it")
+    with raises(ArtifactError, match=text):
+        parse(dumps(data).encode(), "it")
 
 
 def standin(folder, levels):
@@ -194,8 +190,8 @@ def test_library_of_one_level_serves_whatever_is_asked_for(tmp_path, monkeypatch
         assert CpuKernel.level_here({"name": "only", "cpu_features": []}) == "only"
 
 
-@pytest.mark.parametrize(
-    ("needs", "asked", "found"),
+@mark.parametrize(
+    "needs, asked, found",
     [
         (("", "", "cheese"), None, 1),
         (("", "", ""), "", 2),
@@ -228,7 +224,7 @@ def test_feature_left_out_of_a_manifest_is_no_sigill(tmp_path):
     """A manifest that asks for the feature would be refused when the library is loaded."""
     path, _, arguments = standin(tmp_path, [("moon", ("cheese",))])
     kernel = loading.load(path)  # the manifest asks for no feature
-    with pytest.raises(RuntimeError, match="this CPU lacks cheese"):
+    with raises(RuntimeError, match="this CPU lacks cheese"):
         kernel(*arguments[:3])
 
 
@@ -259,10 +255,10 @@ int main(void) {
 """
 
 
-@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
-@pytest.mark.parametrize("ending", [".so", ".a"])
+@mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+@mark.parametrize("ending", [".so", ".a"])
 def test_c_caller_on_an_old_cpu_gets_a_status_and_a_message(tmp_path, ending):
-    te_select.export([EXAMPLE], tmp_path / "lib.so", "x86-64-v3", static=True)
+    export([EXAMPLE], tmp_path / "lib.so", "x86-64-v3", static=True)
     (tmp_path / "main").write_text(C_CALLER)
     library = (tmp_path / "lib").with_suffix(ending)
     options = ["-xnone", str(library), f"-Wl,-rpath,{tmp_path}", "-pthread", "-ldl"]

@@ -10,7 +10,7 @@ from te_select import Workload
 from te_select.backends.cpu.builder import without_notes
 from te_select.backends.targets import resolve
 from te_select.compiler import sources
-from tests.support.programs import output
+from tests.support import output
 
 # The lines with a dash are for debuggers.
 SOURCE = """\

@@ -1,18 +1,17 @@
 """The lowered function: what each task of a call does."""
 
-import ctypes
 import subprocess
+from ctypes import CDLL, c_int64, c_void_p
 
 import numpy as np
-import pytest
+from pytest import mark
 
 from te_select import Workload
 from te_select.backends.cpu import lowering
 from te_select.backends.programs import c_compiler
 from te_select.backends.targets import resolve
 from te_select.compiler import scheduling
-from te_select.operator.access import access_pattern
-from te_select.schedules.cpu import schedule as cpu
+from tests.support.tuning import default_of
 
 THREADS = {"bytes_per_thread": 1024}
 SIZES = {"m": 40, "n": 1030}
@@ -25,7 +24,7 @@ def extents(shape):
 def compiled(folder, workload, config):
     """The raw function of a workload."""
     target = resolve("native")
-    default = cpu.default_config(access_pattern(workload), target.tvm)
+    default = default_of(workload, target)
     one = scheduling.schedule(workload, target, config=vars(default) | THREADS | config)
     module = lowering.build(lowering.lower_kernel(one, "kernel", target.tvm), target.tvm)
     module.write_to_file(str(folder / "kernel.o"), "o")
@@ -34,7 +33,7 @@ def compiled(folder, workload, config):
     path = folder / "kernel.so"
     command = [*c_compiler(), "-shared", folder / "kernel.o", "-nostdlib", "-o", path]
     subprocess.run(command, check=True)
-    return ctypes.CDLL(str(path)).kernel
+    return CDLL(str(path)).kernel
 
 
 def test_variants_are_asked_in_their_order():
@@ -45,8 +44,8 @@ def test_variants_are_asked_in_their_order():
     assert asking.index("kernel_short_rows") < asking.index("kernel_small")
 
 
-@pytest.mark.parametrize("config", [{}, {"piece": 64}, {"piece": 64, "unroll": 1, "rows": False}])
-@pytest.mark.parametrize(
+@mark.parametrize("config", [{}, {"piece": 64}, {"piece": 64, "unroll": 1, "rows": False}])
+@mark.parametrize(
     "shapes",
     [
         [(20_011,)] * 3,
@@ -65,12 +64,12 @@ def test_every_element_is_written_by_one_task(tmp_path, shapes, config):
     then = np.ones(np.prod(extents(shapes[1]), dtype=int), "f4")
     else_ = np.full(np.prod(extents(shapes[2]), dtype=int), 2, "f4")
     out = np.zeros(extents(workload.out_shape), "f4")
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (cond, then, else_, out)]
-    sizes = [ctypes.c_int64(SIZES[name]) for name in workload.dim_names]
+    pointers = [c_void_p(array.ctypes.data) for array in (cond, then, else_, out)]
+    sizes = [c_int64(SIZES[name]) for name in workload.dim_names]
     for tasks in (1, 2, 3, 64, 1000):
         times = np.zeros(out.shape, int)
         for task in range(tasks):
             out[...] = 0
-            assert kernel(*pointers, *sizes, *map(ctypes.c_int64, (0, task, tasks))) == 0
+            assert kernel(*pointers, *sizes, *map(c_int64, (0, task, tasks))) == 0
             times += out != 0
         assert (times == 1).all()

@@ -1,7 +1,5 @@
 """What ``native`` stands for on a machine that is not this one."""
 
-import platform
-
 import pytest
 
 from te_select.backends.cpu import target as cpu_target
@@ -19,7 +17,7 @@ def machine(monkeypatch):
     """Makes this process believe that it runs on another machine."""
 
     def fake(name, cpu, has):
-        monkeypatch.setattr(platform, "machine", lambda: name)
+        monkeypatch.setattr("platform.machine", lambda: name)
         monkeypatch.setattr(cpu_target.codegen, "llvm_get_system_cpu", lambda: cpu)
         monkeypatch.setattr(features, "features", lambda: frozenset(has.split()))
 

@@ -3,19 +3,17 @@
 import re
 import subprocess
 
-import pytest
+from pytest import mark
 from tvm_ffi import libinfo
 
 from te_select import Workload
 from te_select.backends.c_compiler import compiler_for
-from te_select.backends.cpu import target as cpu_target
 from te_select.backends.targets import resolve
 from te_select.compiler import sources
 from te_select.runtime.c import FOLDER
-from te_select.runtime.call.cpu import features
 from te_select.schedules.cpu.isa import RISCV64
 from tests.backends.cpu.test_foreign import RVV, emulator, innermost_loops
-from tests.support.programs import output
+from tests.support import output
 
 SCALAR, VECTORS = "riscv64", "riscv64:rva23"
 BOTH = f"{SCALAR},{VECTORS}"
@@ -64,14 +62,14 @@ int main(void) {
 """
 
 
-@pytest.mark.slow
+@mark.slow
 def test_vectors_are_found_by_hwprobe_else_by_the_auxv(tmp_path):
     """By neither, if the system has switched them off."""
     program = built(tmp_path, DETECTION)
     assert output(*emulator(SCALAR, RVV.format(128)), program) == "00011011 0 10"
 
 
-@pytest.mark.slow
+@mark.slow
 def test_longer_registers_than_were_tried_are_not_used(tmp_path):
     text = (FOLDER / "cpu/cpu_features.c").read_text()
     limited = text.replace("LONGEST = 128", "LONGEST = 15")  # what 128 bits have, less one
@@ -89,8 +87,8 @@ def code_of(loop):
     return [line for line in loop if not line.startswith("#")]
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
-@pytest.mark.parametrize("shapes", [((N,), (N,), (N,)), ((N,), (N,), ()), ((1, N), (3, N), ())])
+@mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+@mark.parametrize("shapes", [((N,), (N,), (N,)), ((N,), (N,), ()), ((1, N), (3, N), ())])
 def test_inner_loops_are_vector_selects(shapes, dtype):
     loops = innermost_loops(sources.source(Workload(*shapes, dtype), VECTORS, None, "asm"), BRANCH)
     # A merge, or a side that is loaded over the other by the mask.
@@ -112,8 +110,11 @@ def test_config_is_that_of_the_level():
     assert levels == [(), ("v",)]
 
 
-@pytest.mark.parametrize(("has", "name"), [("v", VECTORS), ("zve32x", SCALAR), ("", SCALAR)])
+@mark.parametrize("has, name", [("v", VECTORS), ("zve32x", SCALAR), ("", SCALAR)])
 def test_native_is_the_best_level_of_this_machine(monkeypatch, has, name):
-    monkeypatch.setattr(features, "missing", lambda needed: [x for x in needed if x != has])
-    monkeypatch.setattr(cpu_target.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(
+        "te_select.runtime.call.cpu.features.missing",
+        lambda needed: [x for x in needed if x != has],
+    )
+    monkeypatch.setattr("te_select.backends.cpu.target.platform.machine", lambda: "riscv64")
     assert resolve("native").name == name

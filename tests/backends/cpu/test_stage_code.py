@@ -4,7 +4,7 @@ import struct
 import subprocess
 
 import numpy as np
-import pytest
+from pytest import mark, param, skip
 
 from te_select.backends.c_compiler import compiler_for
 from te_select.backends.cpu import stage_code
@@ -17,8 +17,8 @@ from tests.support.machines import on_x86_64
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 FOREIGN = {"aarch64": "cortex-a53", "riscv64": "rv64,v=false", "riscv64:rva23": "rv64,v=true"}
-TARGETS = [pytest.param(level, marks=on_x86_64) for level in LEVELS]
-TARGETS += [pytest.param(each, marks=pytest.mark.slow) for each in FOREIGN]
+TARGETS = [param(level, marks=on_x86_64) for level in LEVELS]
+TARGETS += [param(each, marks=mark.slow) for each in FOREIGN]
 MAIN = """
 #include <stdint.h>
 #include <stdio.h>
@@ -94,13 +94,13 @@ def program(target, folder):
     (folder / "main.c").write_text(text)
     if target in LEVELS:
         if features.missing(level.cpu_features):
-            pytest.skip(f"this CPU is no {target}")
+            skip(f"this CPU is no {target}")
         compiler, run = ["cc"], []
     else:
         isa = target.partition(":")[0]
         run = foreign.emulator(isa)
         if run is None:
-            pytest.skip(f"no emulator of {isa} is installed")
+            skip(f"no emulator of {isa} is installed")
         run += ["-cpu", FOREIGN[target]]
         compiler = compiler_for(ISAS[isa].triple)
     paths = folder / "main.c", folder / "stages.o"
@@ -108,7 +108,7 @@ def program(target, folder):
     return [*run, folder / "main"]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@mark.parametrize("target", TARGETS)
 def test_every_element_becomes_what_numpy_makes_of_it(target, tmp_path):
     cases = []
     for number, stage in enumerate(stages()):

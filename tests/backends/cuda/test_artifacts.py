@@ -3,10 +3,10 @@
 from functools import partial
 
 import numpy as np
-import pytest
+from pytest import fixture, mark, raises, skip
 
 import te_select
-from te_select import Workload
+from te_select import ArgumentError, Workload, export, load
 from te_select.backends.cuda import builder, compilers
 from te_select.backends.scheduled import symbol
 from te_select.backends.targets import resolve
@@ -15,15 +15,14 @@ from te_select.compiler.scheduling import schedule
 from te_select.verify.checks import CHECKS
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel, with_numpy
-from tests.support import cli
+from tests.support import cli, flat, output, python
 from tests.support.cuda_emulation import Emulated
 from tests.support.cuda_standin import fake_driver
 from tests.support.libraries import beside
 from tests.support.oracle.doors_of_cuda import OnCuda
-from tests.support.programs import output, python
 
 WORKLOADS = (
-    Workload((4099,), (4099,), (4099,)),
+    flat(4099),
     Workload((1, 1, 33, 40), (2, 3, 33, 40), (), "bfloat16"),
     Workload((97, 1), (97, 3), (97, 3), "uint8"),
     Workload((33, 1, 40), (33, 6, 1), (6, 40), "float64"),
@@ -41,12 +40,12 @@ TYPICAL = {
     "sass": "EXIT",
 }
 
-pytestmark = pytest.mark.skipif(compilers.find() is None, reason="needs nvcc or NVRTC")
+pytestmark = mark.skipif(compilers.find() is None, reason="needs nvcc or NVRTC")
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def library(tmp_path_factory):
-    return te_select.export(WORKLOADS, tmp_path_factory.mktemp("cuda") / "lib.so", TARGET)
+    return export(WORKLOADS, tmp_path_factory.mktemp("cuda") / "lib.so", TARGET)
 
 
 def emulating(folder):
@@ -56,10 +55,10 @@ def emulating(folder):
     return OnCuda(None, Emulated.of(functions, folder)).running()
 
 
-@pytest.mark.slow
+@mark.slow
 def test_kernels_of_a_library_write_the_right_bits_only(library, tmp_path):
     with emulating(tmp_path):
-        for kernel in te_select.load(library).values():
+        for kernel in load(library).values():
             results = verify_kernel(OnDevice(kernel))
             assert {result.check for result in results} == set(CHECKS) - {"bounds"}
             assert [result for result in results if not result.passed] == []
@@ -79,9 +78,9 @@ def test_arrays_of_any_layout_are_taken_to_the_device(tmp_path):
         sides = rng.random((4099, 2), np.float32)
         out = on_device(cond, sides[:, 0], sides[::-1, 1])
         assert np.array_equal(out, np.where(cond, sides[:, 0], sides[::-1, 1]))
-        with pytest.raises(te_select.DTypeError, match="cond != 0"):
+        with raises(te_select.DTypeError, match="cond != 0"):
             on_device(cond.astype("f4"), sides[:, 0], sides[:, 1])
-        with pytest.raises(te_select.ArgumentError, match="then has shape"):
+        with raises(ArgumentError, match="then has shape"):
             on_device(cond, sides, sides[:, 1])
 
 
@@ -128,20 +127,18 @@ def test_library_needs_no_tvm_no_compiler_and_no_driver(library):
 
 
 def test_same_workloads_give_the_same_bytes(tmp_path):
-    paths = [
-        te_select.export(WORKLOADS[:2], tmp_path / name / "lib.so", "cuda:sm_90") for name in "ab"
-    ]
+    paths = [export(WORKLOADS[:2], tmp_path / name / "lib.so", "cuda:sm_90") for name in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-@pytest.mark.parametrize("level", KINDS["cuda"].sources)
+@mark.parametrize("level", KINDS["cuda"].sources)
 def test_source_is_shown_in_each_form(level, library):
-    kernel = te_select.load(library)[WORKLOADS[1].name]
+    kernel = load(library)[WORKLOADS[1].name]
     if level == "sass":
         try:
             text = kernel.source(level)
         except te_select.ToolchainError as error:
-            pytest.skip(str(error))
+            skip(str(error))
     text = kernel.source(level)
     assert TYPICAL[level] in text
     if level == "sass":
@@ -151,7 +148,7 @@ def test_source_is_shown_in_each_form(level, library):
 
 def test_level_of_another_kind_of_machine_is_refused():
     kernel = te_select.compile(WORKLOADS[0], "cuda:sm_90")
-    with pytest.raises(te_select.ArgumentError, match=r"cuda:sm_90; expected one of te, .* sass"):
+    with raises(ArgumentError, match=r"cuda:sm_90; expected one of te, .* sass"):
         kernel.source("asm")
 
 

@@ -1,14 +1,14 @@
 """Which CUDA compiler is used, and what is asked of it; none need be installed."""
 
-import pytest
+from pytest import fixture, importorskip, mark, raises
 
+from te_select import TargetError, ToolchainError
 from te_select.backends.cuda import compilers, nvcc, nvrtc
 from te_select.backends.targets import resolve
-from te_select.errors import TargetError, ToolchainError
 from tests.support.cuda_standin import fake_driver
 
 
-@pytest.fixture
+@fixture
 def recorded(monkeypatch):
     """The archs that NVRTC is asked for; it makes texts of them."""
     asked = []
@@ -17,9 +17,9 @@ def recorded(monkeypatch):
         asked.append(arch)
         return f"cubin {arch}".encode(), f"ptx {arch}"
 
-    monkeypatch.setattr(compilers, "COMPILERS", (nvrtc,))
-    monkeypatch.setattr(nvrtc, "is_installed", lambda: True)
-    monkeypatch.setattr(nvrtc, "compile_for", compile_for)
+    monkeypatch.setattr("te_select.backends.cuda.compilers.COMPILERS", (nvrtc,))
+    monkeypatch.setattr("te_select.backends.cuda.nvrtc.is_installed", lambda: True)
+    monkeypatch.setattr("te_select.backends.cuda.nvrtc.compile_for", compile_for)
     monkeypatch.setattr(nvrtc, "archs", lambda: ("sm_100", "sm_90", "sm_90a", "sm_120"))
     compilers._compiled.cache_clear()
     return asked
@@ -33,20 +33,20 @@ def test_ptx_is_of_the_newest_arch_in_whatever_order(recorded):
     assert recorded == ["sm_100", "sm_90"]  # the second time nothing is compiled
 
 
-@pytest.mark.usefixtures("recorded")
+@mark.usefixtures("recorded")
 def test_known_archs_are_listed_oldest_first():
     assert compilers.archs() == ("sm_90", "sm_100", "sm_120")
 
 
-@pytest.mark.usefixtures("recorded")
+@mark.usefixtures("recorded")
 def test_devices_that_the_compiler_does_not_know_are_left_out():
     with fake_driver(90, 75, 120):
         assert resolve("cuda").archs == ("sm_90", "sm_120")
-    with fake_driver(75), pytest.raises(TargetError, match=r"is Fake GPU here, .* sm_75; expected"):
+    with fake_driver(75), raises(TargetError, match=r"is Fake GPU here, .* sm_75; expected"):
         resolve("cuda")
 
 
-@pytest.mark.parametrize("variable", ["CUDA_HOME", "CUDA_PATH"])
+@mark.parametrize("variable", ["CUDA_HOME", "CUDA_PATH"])
 def test_programs_are_found_where_the_toolkit_is(variable, tmp_path, monkeypatch):
     for name in ("CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
@@ -67,7 +67,7 @@ def test_programs_are_found_where_the_toolkit_is(variable, tmp_path, monkeypatch
 
 def test_search_that_takes_too_long_finds_no_nvcc(monkeypatch):
     """The search of NVIDIA's package asks a process, and gives up after 10 s."""
-    pathfinder = pytest.importorskip("cuda.pathfinder")
+    pathfinder = importorskip("cuda.pathfinder")
 
     def slow(_name):
         raise ChildProcessError("Canary probe child process timed out after 10.0 seconds.")
@@ -76,21 +76,21 @@ def test_search_that_takes_too_long_finds_no_nvcc(monkeypatch):
     assert nvcc.utility.__wrapped__("no such program") is None
 
 
-@pytest.mark.parametrize("wrong", [[], ["90"], ["sm_90", "volta"], ["compute_90"], ["sm_90;rm"]])
+@mark.parametrize("wrong", [[], ["90"], ["sm_90", "volta"], ["compute_90"], ["sm_90;rm"]])
 def test_names_of_no_arch_are_refused(wrong):
-    with pytest.raises(TargetError, match="expected names such as sm_90"):
+    with raises(TargetError, match="expected names such as sm_90"):
         compilers.compile_cuda("source", wrong)
 
 
 def test_missing_compiler_is_named_with_what_to_install(monkeypatch):
-    monkeypatch.setattr(nvcc, "utility", lambda name: None)
-    monkeypatch.setattr(nvrtc, "bindings", lambda: None)
-    with pytest.raises(ToolchainError, match="nvidia-cuda-nvrtc"):
+    monkeypatch.setattr("te_select.backends.cuda.nvcc.utility", lambda name: None)
+    monkeypatch.setattr("te_select.backends.cuda.nvrtc.bindings", lambda: None)
+    with raises(ToolchainError, match="nvidia-cuda-nvrtc"):
         compilers.compile_cuda("source", ["sm_90"])
     assert compilers.find() is None and compilers.archs() == ()
 
 
 def test_missing_disassembler_is_named_with_what_to_install(monkeypatch):
-    monkeypatch.setattr(nvcc, "utility", lambda name: None)
-    with pytest.raises(ToolchainError, match="nvdisasm"):
+    monkeypatch.setattr("te_select.backends.cuda.nvcc.utility", lambda name: None)
+    with raises(ToolchainError, match="nvdisasm"):
         nvcc.disassemble(b"")

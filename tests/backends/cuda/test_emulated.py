@@ -1,22 +1,21 @@
 """CUDA kernels on the CPU against NumPy, bit for bit, with every access checked."""
 
-import ctypes
 import dataclasses
 import itertools
+from ctypes import addressof, c_int64, c_uint8, c_void_p
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pytest import mark
 
 from te_select import Workload
-from te_select.backends.cuda import lowering
 from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
+from tests.support import alike, flat, flat_and_scalar
 from tests.support import strategies as s
 from tests.support.cuda_emulation import WIDTHS, Emulated, lowered
 from tests.support.oracle.cases import shifted
-from tests.support.workloads import flat, flat_and_scalar
 
 NONE = (0, 0, 0, 0)
 
@@ -40,8 +39,8 @@ def check(emulated, symbol, workload, sizes=None, *, seed=0, offsets=NONE, **how
     assert np.array_equal(s.as_bytes(operands[3]), want), (bound, offsets)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", WIDTHS)
+@mark.slow
+@mark.parametrize("dtype", WIDTHS)
 def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
     shapes = [(1, 1), (37, 1), (1, 5), (37, 5)]
     wide = [(1, 1), (19, 1), (1, 48), (19, 48)]
@@ -59,13 +58,19 @@ def test_element_type_by_every_access_pattern_of_two_loops(dtype, tmp_path):
 
 
 OFFSETS = (  # whole vectors at each address, then one operand that is not aligned, then several
-    *((0, 0, 0, 0), (16, 32, 16, 48)),
-    *((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)),
-    *((1, 1, 0, 1), (1, 1, 1, 1), (3, 16, 5, 16)),
+    (0, 0, 0, 0),
+    (16, 32, 16, 48),
+    (1, 0, 0, 0),
+    (0, 1, 0, 0),
+    (0, 0, 1, 0),
+    (0, 0, 0, 1),
+    (1, 1, 0, 1),
+    (1, 1, 1, 1),
+    (3, 16, 5, 16),
 )
 
 
-@pytest.mark.parametrize("dims", [(40, 64), ("r", "n")])
+@mark.parametrize("dims", [(40, 64), ("r", "n")])
 def test_aligned_rows_of_whole_vectors_take_their_own_way(dims, tmp_path):
     """That way reads a cond of one value a row once for a vector, not for each element."""
     rows, row = dims
@@ -83,7 +88,7 @@ def test_aligned_rows_of_whole_vectors_take_their_own_way(dims, tmp_path):
     assert {read[offsets] for offsets in set(OFFSETS) - whole} == {4}  # bytes of an element
 
 
-@pytest.mark.slow
+@mark.slow
 def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
     @settings(
         max_examples=5,
@@ -105,8 +110,8 @@ def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
     run()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
+@mark.slow
+@mark.parametrize(
     "shapes",
     [
         [(70_001,)] * 3,
@@ -115,7 +120,7 @@ def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
         [(5, 1, 65), (1, 131, 1), (5, 131, 65)],
     ],
 )
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+@mark.parametrize("dtype", ["uint8", "float32", "complex128"])
 def test_every_value_of_every_knob_selects_the_same_bits(shapes, dtype, tmp_path):
     workload = Workload(*shapes, dtype, "multidirectional")
     pattern = access_pattern(workload)
@@ -137,8 +142,8 @@ def test_every_value_of_every_knob_selects_the_same_bits(shapes, dtype, tmp_path
         check(emulated, function.symbol, workload, cond=cond)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+@mark.slow
+@mark.parametrize("dtype", ["uint8", "float32", "complex128"])
 def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
     """Test 64-bit indices on short runs: the kernel is told that no run is short."""
     workloads = [
@@ -160,7 +165,7 @@ def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
             check(emulated, function.symbol, workload, sizes, offsets=(1, 1, 0, 1))
 
 
-@pytest.mark.parametrize("extent", ["n", 2**31 - 1, 2**31])
+@mark.parametrize("extent", ["n", 2**31 - 1, 2**31])
 def test_indices_have_64_bits_from_2_to_the_31_elements_on(extent, tmp_path):
     def edit(source):
         """Record which way is taken, without taking it."""
@@ -173,16 +178,16 @@ def test_indices_have_64_bits_from_2_to_the_31_elements_on(extent, tmp_path):
     function = lowered(flat_and_scalar(extent, "uint8"))
     library = Emulated.of([function], tmp_path, edit).library
     for n in (1000, 2**31 - 1, 2**31, 2**40) if extent == "n" else (extent,):
-        pointers = [ctypes.c_void_p() for _ in range(4)]
-        values = [*pointers, *([ctypes.c_int64(n)] if extent == "n" else [])]
-        values.append((ctypes.c_uint8 * 48)())
-        params = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
-        library.te_select_emulated_kernel(ctypes.c_int64(1), 1, params)
+        pointers = [c_void_p() for _ in range(4)]
+        values = [*pointers, *([c_int64(n)] if extent == "n" else [])]
+        values.append((c_uint8 * 48)())
+        params = (c_void_p * len(values))(*(addressof(v) for v in values))
+        library.te_select_emulated_kernel(c_int64(1), 1, params)
         assert library.te_select_emulator_error() == (b"32" if n < 2**31 else b"64")
 
 
 def test_named_size_of_more_tiles_than_a_grid_is_done_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(lowering.schedule, "LARGEST_GRID", 3)
+    monkeypatch.setattr("te_select.backends.cuda.lowering.schedule.LARGEST_GRID", 3)
     workload = flat("n")
     emulated, _ = emulate([workload], tmp_path, vectors=1, threads=128)
     tile = 128 * 4
@@ -192,7 +197,7 @@ def test_named_size_of_more_tiles_than_a_grid_is_done_whole(tmp_path, monkeypatc
 
 def test_side_that_a_row_or_a_block_does_not_select_is_not_read(tmp_path):
     rows = Workload((64, 1), (64, 512), (64, 512))
-    blocks = Workload((64, 512), (64, 512), (64, 512))
+    blocks = alike(64, 512)
     emulated, _ = emulate([rows, blocks], tmp_path, skip=True)
     for symbol, workload in (("kernel_0", rows), ("kernel_1", blocks)):
         for value, read, unread in ((True, "then", "else_"), (False, "else_", "then")):

@@ -4,26 +4,25 @@ import functools
 import itertools
 import re
 
-import pytest
+from pytest import mark, raises, skip
 
-from te_select import Workload
-from te_select.backends.cuda import compilers, nvcc, nvrtc
+from te_select import ToolchainError, Workload
+from te_select.backends.cuda import nvcc, nvrtc
 from te_select.backends.cuda.compilers import archs, compile_cuda, describe, find, is_arch
 from te_select.backends.cuda.lowering import translation_unit
-from te_select.errors import ToolchainError
 from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
+from tests.support import alike, flat, flat_and_scalar
 from tests.support.cuda_emulation import WIDTHS, lowered
-from tests.support.workloads import flat, flat_and_scalar
 
-pytestmark = pytest.mark.slow
+pytestmark = mark.slow
 
 ARCHS = ("sm_80", "sm_90", "sm_100")
 ROWS, INNER = 4096, 1024
 WIDE = re.compile(r"\b(LDG|STG)\.E[\w.]*\.128\b")
 LOCAL = re.compile(r"\b(LDL|STL)\b")
 
-compiler = pytest.mark.skipif(find() is None, reason="needs nvcc or NVRTC")
+compiler = mark.skipif(find() is None, reason="needs nvcc or NVRTC")
 
 
 def patterns(dtype):
@@ -50,8 +49,8 @@ def listings(workloads, arch):
 
 
 @compiler
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("dtype", WIDTHS)
+@mark.parametrize("arch", ARCHS)
+@mark.parametrize("dtype", WIDTHS)
 def test_every_pattern_compiles_to_wide_accesses_without_spills(dtype, arch):
     for workload, text in listings(list(patterns(dtype).values()), arch).items():
         accesses = {match.group(1) for match in WIDE.finditer(text)}
@@ -67,7 +66,7 @@ def test_every_pattern_compiles_to_wide_accesses_without_spills(dtype, arch):
 
 
 @compiler
-@pytest.mark.parametrize(
+@mark.parametrize(
     "workload",
     [
         flat("n"),
@@ -76,7 +75,7 @@ def test_every_pattern_compiles_to_wide_accesses_without_spills(dtype, arch):
         Workload((100, 1, 63), (100, 77, 1), (77, 63), "uint8", "multidirectional"),
         Workload(["a", 1, "b"], ["a", 5, 1], [5, "b"], "complex128", "multidirectional"),
         flat_and_scalar(1 << 32, "uint8"),
-        Workload((), (), (), "float64"),
+        alike(dtype="float64"),
         Workload((0, 3), (0, 3), (3,)),
     ],
 )
@@ -90,13 +89,13 @@ def small():
     return lowered(flat_and_scalar(64)).source
 
 
-@pytest.mark.parametrize("which", [nvcc, nvrtc])
+@mark.parametrize("which", [nvcc, nvrtc])
 def test_either_compiler_makes_sass_per_arch_and_newest_ptx(which, monkeypatch):
-    monkeypatch.setattr(compilers, "COMPILERS", (which,))
+    monkeypatch.setattr("te_select.backends.cuda.compilers.COMPILERS", (which,))
     try:
         binary = compile_cuda(small(), ["sm_90", "sm_80"])
     except ToolchainError as error:
-        pytest.skip(str(error))
+        skip(str(error))
     assert list(binary.cubins) == ["sm_90", "sm_80"]
     assert all(cubin.startswith(b"\x7fELF") for cubin in binary.cubins.values())
     assert binary.cubins["sm_90"] != binary.cubins["sm_80"]
@@ -106,7 +105,7 @@ def test_either_compiler_makes_sass_per_arch_and_newest_ptx(which, monkeypatch):
 
 @compiler
 def test_wrong_source_is_refused_with_the_compilers_words():
-    with pytest.raises(ToolchainError, match="mistake"):
+    with raises(ToolchainError, match="mistake"):
         compile_cuda("__global__ void kernel() { mistake(); }", ["sm_90"])
 
 

@@ -1,7 +1,7 @@
 """The bench on a real CUDA device: its peers and its graphs. Skipped if there is none."""
 
-import pytest
 import tvm_ffi
+from pytest import mark, skip
 
 import te_select
 from te_select import Workload
@@ -9,11 +9,10 @@ from te_select.bench.cuda.device_sets import make_sets, poison, result
 from te_select.bench.cuda.peers import PEERS
 from te_select.bench.stage import difference
 from te_select.runtime.call.cuda import driver
-from te_select.timing.cuda import roof
 from te_select.timing.cuda.clocks import Graph, replayed
 from te_select.timing.inputs import Mask, make_operands
 
-pytestmark = pytest.mark.gpu
+pytestmark = mark.gpu
 
 W = Workload((4, 1, 65), (4, 3, 65), (65,))
 
@@ -22,12 +21,12 @@ def sets_of(workload, count):
     return make_sets(make_operands(workload, Mask()), count)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("kind", PEERS, ids=lambda kind: kind.name)
+@mark.parametrize("dtype", ["float32", "bfloat16"])
+@mark.parametrize("kind", PEERS, ids=lambda kind: kind.name)
 def test_peers_select_the_same_bits_from_every_set(kind, dtype):
     peer = kind()
     if why := peer.available():
-        pytest.skip(why)
+        skip(why)
     workload = Workload(W.cond_shape, W.then_shape, W.else_shape, dtype)
     sets = sets_of(workload, 2)
     for call, operands in zip(peer.prepare(workload, sets), sets, strict=True):
@@ -47,8 +46,3 @@ def test_calls_are_captured_and_their_replay_computes():
     assert sampler.sample() > 0
     driver.synchronize(0)
     assert difference(result(operands), operands) == ""
-
-
-def test_copy_of_the_roof_copies():
-    assert roof.probe(1 << 20, 2).sample() > 0
-    assert (roof.bandwidth(1 << 28) or 0) > 0

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import tvm_ffi
 
-from te_select import Workload
+from te_select import TargetError, Workload
 from te_select.bench.cuda.device_sets import make_sets, strides
 from te_select.bench.cuda.peers import PEERS, CudaPeer
 from te_select.bench.row import COPY, OURS, Options
 from te_select.bench.run import run
-from te_select.errors import TargetError
 from te_select.operator.access import access_pattern
-from te_select.timing.cuda import clocks, roof
 from te_select.timing.cuda.clocks import Graph, replayed
 from te_select.timing.inputs import Mask, make_operands
 from tests.support import cli, cuda_standin
@@ -26,8 +24,8 @@ SMALL = [*cli.FLAGS, "--rounds", "1", "--target", "cuda:sm_90"]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(clocks, "SHORTEST_SAMPLE", 1e-5)
-    monkeypatch.setattr(roof, "SETS", (2, 3))
+    monkeypatch.setattr("te_select.timing.cuda.clocks.SHORTEST_SAMPLE", 1e-5)
+    monkeypatch.setattr("te_select.timing.cuda.roof.SETS", (2, 3))
     made = lambda workload, *_: cuda_standin.kernel(workload)  # noqa: E731
     monkeypatch.setattr("te_select.bench.run.compile", made)
 

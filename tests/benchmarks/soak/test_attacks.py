@@ -1,14 +1,14 @@
 """Each attack finds nothing in a moment; those that run tests find what fails in them."""
 
-import pytest
+from pytest import fixture, mark
 
 from soak import cache, damage, fuzz, logs, readers, repeated, sanitized, where
 from soak.found import Found
 
-pytestmark = pytest.mark.slow
+pytestmark = mark.slow
 
 
-@pytest.fixture
+@fixture
 def found():
     return Found()
 
@@ -25,9 +25,7 @@ CLEAN = [  # an attack, its options, and what it counts then
 ]
 
 
-@pytest.mark.parametrize(
-    ("attack", "options", "counts"), CLEAN, ids=lambda each: getattr(each, "__name__", "")
-)
+@mark.parametrize("attack, options, counts", CLEAN, ids=lambda each: getattr(each, "__name__", ""))
 def test_attack_finds_nothing(found, monkeypatch, attack, options, counts):
     for setting in ("TE_SELECT_NUM_THREADS", "TE_SELECT_PROFILE"):
         monkeypatch.setenv(setting, "")  # monkeypatch also restores what fuzz sets
@@ -47,8 +45,8 @@ def test_one_byte_behind(tmp_path):
 """
 
 
-@pytest.mark.parametrize(
-    ("attack", "text", "said"),
+@mark.parametrize(
+    "attack, text, said",
     [
         (repeated, "def test_it(): assert 0", "test_planted.py::test_it - assert 0"),
         (repeated, "import os; os.abort()", ""),

@@ -23,12 +23,8 @@ class FakeWorker:
         pass
 
 
-@pytest.fixture
-def workers(monkeypatch):
+def test_failure_is_shown_with_its_seed_and_ends_in_exit_code_1(monkeypatch, capsys):
     monkeypatch.setattr(command, "Worker", FakeWorker)
-
-
-def test_failure_is_shown_with_its_seed_and_ends_in_exit_code_1(workers, capsys):
     assert command.main(["--only", "logs,damage", "--rounds", "2"]) == 1
     shown = capsys.readouterr()
     assert "logs, seed 1: 1,200 tried" in shown.err

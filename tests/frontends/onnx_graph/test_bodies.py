@@ -1,20 +1,17 @@
 """Bodies and functions of ONNX: a node of theirs is read as it runs (`flat` and `inference`)."""
 
 import numpy as np
-import pytest
+from pytest import importorskip, mark, raises
 
 from te_select import ModelError
 from tests.frontends.told import check
 from tests.support.models import model, read, tensor
 
-onnx = pytest.importorskip("onnx")
+onnx = importorskip("onnx")
 from onnx import helper, numpy_helper  # noqa: E402
 
-from te_select.frontends.onnx_graph import flat  # noqa: E402
+from tests.frontends.test_onnx import COMPILED, COND, DISPATCHED, FOLDED, X, node  # noqa: E402
 
-node = helper.make_node
-COND = tensor("c", "bool", ["batch", 1])
-X = tensor("x", "float32", ["batch", 4])
 K = tensor("k", "bool", [])
 MASK = tensor("m", "bool", [3])
 LOOP_INPUTS = [COND, X, K, tensor("trips", "int64", [])]
@@ -127,7 +124,6 @@ DOUBLING += [
     function(f"f{k}", [call(f"f{k - 1}", ["m", "v"], "a"), call(f"f{k - 1}", ["m", "a"], "o")])
     for k in range(1, 31)
 ]
-COMPILED, DISPATCHED, FOLDED = ({"status": each} for each in ("compiled", "dispatched", "folded"))
 OF_INPUT = {"then_shape": BATCH, "cond_producer": "graph input"}
 READ = {
     "branches see the tensors around them": (
@@ -216,14 +212,14 @@ READ = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", READ)
+@mark.parametrize("case", READ)
 def test_bodies_and_functions_are_read_as_they_run(tmp_path, case):
     nodes, inputs, parts, *expected = READ[case]
     check(read(model(nodes, inputs, opsets=OPSETS, **parts), tmp_path), *expected)
 
 
 def test_functions_called_a_billion_times_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(flat, "MOST_STEPS", 1000)
+    monkeypatch.setattr("te_select.frontends.onnx_graph.flat.MOST_STEPS", 1000)
     made = model([call("f30", ["c", "x"], "y")], [COND, X], functions=DOUBLING, opsets=OPSETS)
     check(read(made, tmp_path), DISPATCHED | {"place": "function:local::f0#0"})
 
@@ -231,13 +227,13 @@ def test_functions_called_a_billion_times_are_refused(tmp_path, monkeypatch):
 AGAIN = function("again", [call("again", ["m", "v"], "o")])
 
 
-@pytest.mark.parametrize(
-    ("nodes", "functions", "said"),
+@mark.parametrize(
+    "nodes, functions, said",
     [
         ([where("m", "x", "x", "out")], [], "graph#0"),  # which surely runs
         ([call("again", ["m", "x"], "y")], [AGAIN], "calls itself"),
     ],
 )
 def test_node_that_runs_and_cannot_is_an_error(tmp_path, nodes, functions, said):
-    with pytest.raises(ModelError, match=said):
+    with raises(ModelError, match=said):
         read(model(nodes, [MASK, X], functions=functions, opsets=OPSETS), tmp_path)

@@ -1,17 +1,14 @@
 """What may happen to the process of ONNX's inference."""
 
-import sys
-
 import numpy as np
-import pytest
+from pytest import importorskip, mark, raises
 
 from te_select import ModelError, ToolchainError
 from tests.support.models import ints, model, read, tensor
 
-onnx = pytest.importorskip("onnx")
+onnx = importorskip("onnx")
 from onnx import helper, numpy_helper  # noqa: E402
 
-from te_select.frontends.onnx_graph import inference  # noqa: E402
 from te_select.frontends.onnx_graph.flat import Flat  # noqa: E402
 
 node = helper.make_node
@@ -24,15 +21,15 @@ def vector(size):
 
 
 def test_inference_that_takes_all_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(inference, "_MOST_BYTES", 256 << 20)
+    monkeypatch.setattr("te_select.frontends.onnx_graph.inference._MOST_BYTES", 256 << 20)
     (found,) = read(vector(2**16), tmp_path)
     assert found.workload.out_shape == (2**16,)
-    with pytest.raises(ModelError, match=r"onnx cannot infer the shapes: .*bad_alloc"):
+    with raises(ModelError, match=r"onnx cannot infer the shapes: .*bad_alloc"):
         read(vector(2**40), tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("script", "said"),
+@mark.parametrize(
+    "script, said",
     [
         ("import os; os.kill(os.getpid(), 11)", "cannot infer the shapes: SIGSEGV"),
         ("import sys; sys.exit('one\\ntwo')", "cannot infer the shapes: one two"),
@@ -40,8 +37,8 @@ def test_inference_that_takes_all_memory_is_refused(tmp_path, monkeypatch):
 )
 def test_process_that_ends_early_is_an_error_in_one_line(tmp_path, monkeypatch, script, said):
     (tmp_path / "child.py").write_text(script)
-    monkeypatch.setattr(inference, "_CHILD", tmp_path / "child.py")
-    with pytest.raises(ModelError, match=said):
+    monkeypatch.setattr("te_select.frontends.onnx_graph.inference._CHILD", tmp_path / "child.py")
+    with raises(ModelError, match=said):
         read(vector(4), tmp_path)
 
 
@@ -51,8 +48,8 @@ def test_no_code_that_loses_errors_of_handlers_waits_for_it(tmp_path, monkeypatc
 
 
 def test_process_that_cannot_start_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(ToolchainError, match=r"cannot start: .*No such file"):
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    with raises(ToolchainError, match=r"cannot start: .*No such file"):
         read(vector(4), tmp_path)
 
 

@@ -1,9 +1,9 @@
 """Names that a model defines twice: refused where ONNX's own checker refuses them."""
 
 import numpy as np
-import pytest
+from pytest import importorskip, mark, raises
 
-onnx = pytest.importorskip("onnx")
+onnx = importorskip("onnx")
 
 from onnx import TensorProto, checker, helper, numpy_helper  # noqa: E402
 
@@ -99,7 +99,7 @@ ONCE = {
         either(body(identity("x", "a"), identity("a", "other"), out="other"))),
     "node of a body and node behind": model(
         either(body(identity("x", "a"), identity("a", "o"))),
-        *(identity("y", "a"), identity("a", "z")), out="z"),
+        identity("y", "a"), identity("a", "z"), out="z"),
     "node of a body and its own output": model(
         either(body(identity("x", "y"), identity("y", "o")))),
     "initializer of a body": model(
@@ -110,16 +110,16 @@ ONCE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", TWICE)
+@mark.parametrize("case", TWICE)
 def test_name_that_is_defined_twice_is_refused_with_both(tmp_path, case):
     made, first, second = TWICE[case]
-    with pytest.raises(checker.ValidationError, match=r"multiple times|not unique"):
+    with raises(checker.ValidationError, match=r"multiple times|not unique"):
         checker.check_model(made)
-    with pytest.raises(ModelError, match=f"' is defined twice, by {first} and by {second}"):
+    with raises(ModelError, match=f"' is defined twice, by {first} and by {second}"):
         read(made, tmp_path)
 
 
-@pytest.mark.parametrize("case", ONCE)
+@mark.parametrize("case", ONCE)
 def test_name_may_hide_what_onnx_lets_it_hide(tmp_path, case):
     checker.check_model(ONCE[case])
     assert read(ONCE[case], tmp_path) == []

@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from te_select.runtime.artifact import manifest
 from te_select.runtime.artifact.fields import Choice
-from te_select.runtime.artifact.manifest import KernelRecord, Manifest
+from te_select.runtime.artifact.manifest import KernelRecord, Manifest, parse
+from tests.support import flat_and_scalar
 from tests.support.runtime_standin import HERE
-from tests.support.workloads import flat_and_scalar
 
 BEST = Choice({"lanes": 16, "leaf": 0}, "tuned:x", "measured")
 
@@ -45,4 +44,4 @@ def test_short_manifest_says_what_the_full_one_says():
     whole = Manifest((record,), target, {})
     for short in (False, True):
         text = json.dumps(whole.to_json("0" * 64, short=short)).encode()
-        assert manifest.parse(text, "it")[0] == whole
+        assert parse(text, "it")[0] == whole

@@ -1,23 +1,23 @@
 """The C header of a library: what compilers say of it, and what it says of a kernel."""
 
-import dataclasses
-import json
 import shutil
+from dataclasses import replace
+from json import dumps
 
-import pytest
+from pytest import mark, skip
 
+from te_select import Workload
 from te_select.operator import broadcast, family
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.workload import Workload
 from te_select.runtime.artifact import header
 from te_select.runtime.artifact.manifest import NodeRecord, c_name, parse
-from tests.support.programs import output
+from tests.support import alike, flat, output
 from tests.support.runtime_standin import manifest
 
 COMPILERS = {"C11": ("gcc", "-std=c11", "-x", "c"), "C++17": ("g++", "-std=c++17", "-x", "c++")}
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
 RULES = [
-    Workload((), (), ()),
+    alike(),
     Workload((4, 1), (4, 8), (8,), "float16"),
     Workload((3,), (3,), (3,), "int8", "none"),
     Workload((3,), (2, 3, 4), (3,), "int64", "pdpd", 1),
@@ -29,12 +29,12 @@ RULES = [
 
 def described(workloads, **target):
     plain = manifest(workloads, plain=True)
-    return dataclasses.replace(plain, target={**plain.target, **target})
+    return replace(plain, target={**plain.target, **target})
 
 
 CUDA = {"kind": "cuda", "archs": ["sm_90"], "cpu_features": []}
 LIBRARIES = {
-    "every type": described([Workload((5,), (5,), (5,), name) for name in ELEMENT_TYPES]),
+    "every type": described([flat(5, name) for name in ELEMENT_TYPES]),
     "every rule": described(RULES),
     "CUDA": described(RULES, **CUDA),
     "a target with the end of a comment": described(RULES[:1], name='{"mcpu": "*/"}'),
@@ -52,11 +52,11 @@ def of_model(*nodes):
         NodeRecord(place, name, "Where-16", "compiled", "", symbols[kernel])
         for name, place, kernel in nodes
     ]
-    return dataclasses.replace(library, nodes=tuple(records))
+    return replace(library, nodes=tuple(records))
 
 
 LIBRARIES["any shapes"] = manifest(list(family.places(["w4"])))
-LIBRARIES["kernels beside any shapes"] = dataclasses.replace(
+LIBRARIES["kernels beside any shapes"] = replace(
     described([*RULES[:2], *family.places(["w4"])]),
     nodes=(NodeRecord("graph#*/", "", "Where-16", "dispatched", "rank", family.FUNCTION),),
 )
@@ -66,20 +66,20 @@ LIBRARIES["hostile names"] = of_model(*((name, f"graph#{name}", 1) for name in [
 def check(language, source, folder, *more):
     command = COMPILERS[language]
     if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed")
+        skip(f"{command[0]} is not installed")
     file = folder / "main"
     file.write_text(source)
     output(*command, *STRICT, *more, f"-I{folder}", file)
 
 
-@pytest.mark.parametrize("language", COMPILERS)
-@pytest.mark.parametrize("name", LIBRARIES)
+@mark.parametrize("language", COMPILERS)
+@mark.parametrize("name", LIBRARIES)
 def test_header_is_c11_and_cpp17_without_a_warning(language, name, tmp_path):
     (tmp_path / "lib.h").write_bytes(header.text(LIBRARIES[name]))
     check(language, '#include "lib.h"\n#include "lib.h"\nint used;\n', tmp_path)
 
 
-@pytest.mark.parametrize("language", COMPILERS)
+@mark.parametrize("language", COMPILERS)
 def test_headers_that_share_kernels_are_included_together(language, tmp_path):
     for name, workloads in {"a": RULES[:2], "b": RULES[1:], "c": RULES[:2]}.items():
         (tmp_path / f"{name}.h").write_bytes(header.text(described(workloads)))
@@ -89,7 +89,7 @@ def test_headers_that_share_kernels_are_included_together(language, tmp_path):
 
 def test_header_has_the_words_of_a_new_rule(monkeypatch):
     monkeypatch.setitem(broadcast.IN_WORDS, "toy", "toy, from axis {axis} on")
-    monkeypatch.setattr(broadcast, "RULES", tuple(broadcast.IN_WORDS))
+    monkeypatch.setattr("te_select.operator.broadcast.RULES", tuple(broadcast.IN_WORDS))
     monkeypatch.setitem(broadcast._COMBINE, "toy", broadcast._COMBINE["none"])
     text = header.text(described([Workload((3,), (3,), (3,), "int8", "toy")])).decode()
     assert "Broadcast: toy, from axis -1 on." in text
@@ -117,7 +117,7 @@ def test_header_names_the_nodes_that_a_function_serves():
     assert " * Nodes of the model:\n" + "".join(f" *   {one}\n" for one in listed) in second
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@mark.parametrize("name", HOSTILE)
 def test_name_of_a_node_stays_in_its_line_of_the_comment(name):
     text = header.text(of_model((name, "graph#0", 0))).decode()
     plain = header.text(of_model(("name", "graph#0", 0))).decode()
@@ -141,19 +141,18 @@ def test_header_lists_the_dispatched_nodes_beside_kernels():
 
 def test_manifest_names_the_functions_and_only_by_their_names():
     document = LIBRARIES["every rule"].to_json("0" * 64)
-    assert parse(json.dumps(document).encode(), "x")[0] == LIBRARIES["every rule"]
+    assert parse(dumps(document).encode(), "x")[0] == LIBRARIES["every rule"]
     document["kernels"][0]["c_function"] = "system"
-    assert parse(json.dumps(document).encode(), "x")[0] == LIBRARIES["every rule"]
+    assert parse(dumps(document).encode(), "x")[0] == LIBRARIES["every rule"]
 
 
-@pytest.mark.parametrize("language", COMPILERS)
+@mark.parametrize("language", COMPILERS)
 def test_other_names_call_the_same_function(language, tmp_path):
     library = described(RULES[:2])
     records = [
-        dataclasses.replace(record, names=(f"own{i}", f"_Other{i}"))
-        for i, record in enumerate(library.kernels)
+        replace(record, names=(f"own{i}", f"_Other{i}")) for i, record in enumerate(library.kernels)
     ]
-    text = header.text(dataclasses.replace(library, kernels=tuple(records))).decode()
+    text = header.text(replace(library, kernels=tuple(records))).decode()
     call = "te_own0((const uint8_t*)0, (const float*)0, (const float*)0, (float*)0)"
     use = f"int use(void) {{ return {call} || te__Other1 == 0; }}\n"
     check(language, text + use, tmp_path, "-Wno-address")

@@ -1,18 +1,18 @@
 """Manifests: what is read back, and what is refused."""
 
-import json
+from json import dumps
 
-import pytest
+from pytest import mark, raises
 
-from te_select.errors import ArtifactError
-from te_select.operator.workload import Workload
+from te_select import ArtifactError, Workload
 from te_select.runtime.artifact.fields import Choice
 from te_select.runtime.artifact.manifest import KernelRecord, Manifest, parse
+from tests.support import alike
 
 W = Workload((8, "n"), (8, "n"), (), "bfloat16")
 TUNED = Choice({"lanes": 8, "rows": True}, "tuned:znver5/w2_8cte", "it was tuned")
 MANIFEST = Manifest(
-    (KernelRecord(W, TUNED), KernelRecord(Workload((), (), ()), Choice({}, "default", ""))),
+    (KernelRecord(W, TUNED), KernelRecord(alike(), Choice({}, "default", ""))),
     {"name": "znver5", "kind": "cpu", "architecture": "x86_64", "cpu_features": ["avx2", "fma"]},
     {"te_select": "1", "llvm": "20"},
 )
@@ -22,7 +22,7 @@ PART = ("name", "version", "part", "license")
 
 
 def changed(**fields):
-    return json.dumps(MANIFEST.to_json(DIGEST) | fields).encode()
+    return dumps(MANIFEST.to_json(DIGEST) | fields).encode()
 
 
 def test_what_was_written_is_read_back():
@@ -30,13 +30,13 @@ def test_what_was_written_is_read_back():
     assert MANIFEST.kind.name == "cpu"
 
 
-@pytest.mark.parametrize("form", [1, 3, "2", None, True, 2.0])
+@mark.parametrize("form", [1, 3, "2", None, True, 2.0])
 def test_manifest_of_another_format_is_refused(form):
-    with pytest.raises(ArtifactError, match=rf"has format {form!r}; this te_select reads format 2"):
+    with raises(ArtifactError, match=rf"has format {form!r}; this te_select reads format 2"):
         parse(changed(format=form), "x.json")
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "fields, text",
     [
         ({"target": {**MANIFEST.target, "kind": "rocm"}}, "kind is 'rocm', expected cpu or cuda"),
@@ -55,17 +55,17 @@ def test_manifest_of_another_format_is_refused(form):
     ],
 )
 def test_what_is_no_manifest_is_said_in_one_line(fields, text):
-    with pytest.raises(ArtifactError, match=rf"^x\.json is not a manifest: .*{text}") as caught:
+    with raises(ArtifactError, match=rf"^x\.json is not a manifest: .*{text}") as caught:
         parse(changed(**fields), "x.json")
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("field", ["workload", "config", "origin", "why"])
+@mark.parametrize("field", ["workload", "config", "origin", "why"])
 def test_kernel_that_lacks_a_field_is_refused(field):
     data = MANIFEST.to_json(DIGEST)
     del data["kernels"][0][field]
-    with pytest.raises(ArtifactError, match=f"{field} is None, expected"):
-        parse(json.dumps(data).encode(), "x.json")
+    with raises(ArtifactError, match=f"{field} is None, expected"):
+        parse(dumps(data).encode(), "x.json")
 
 
 def test_other_names_of_c_functions_are_read_back_or_refused():
@@ -73,8 +73,8 @@ def test_other_names_of_c_functions_are_read_back_or_refused():
     assert parse(named.to_text(DIGEST), "x.json") == (named, DIGEST)
     assert "names" not in KERNEL
     for odd in ("2x", "a b", "select_it"):
-        with pytest.raises(ArtifactError, match=f"names holds '{odd}', expected identifiers"):
+        with raises(ArtifactError, match=f"names holds '{odd}', expected identifiers"):
             parse(changed(kernels=[{**KERNEL, "names": ["mask", odd]}]), "x.json")
     for odd in ("x\n#error", "", "\u00e4", 3):
-        with pytest.raises(ArtifactError, match="is not a manifest: names "):
+        with raises(ArtifactError, match="is not a manifest: names "):
             parse(changed(kernels=[{**KERNEL, "names": [odd]}]), "x.json")

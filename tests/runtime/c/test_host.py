@@ -1,22 +1,21 @@
 """The exported functions as C++ programs call them: what they check, before anything is written."""
 
 import numpy as np
-import pytest
 import tvm_ffi
+from pytest import mark, raises
 
-from te_select.operator.workload import Workload
+from tests.support import alike, flat, python
 from tests.support.hand_made import HandMade, call
-from tests.support.programs import python
 from tests.support.runtime_standin import kernel
 
-SAME = Workload((3, 4), (3, 4), (3, 4), "float32")
+SAME = alike(3, 4)
 COND = np.ones((3, 4), bool)
 THEN = np.ones((3, 4), "f4")
 ELSE = np.zeros((3, 4), "f4")
 
 
 def test_fewer_arguments_are_refused():
-    with pytest.raises(TypeError, match="got 3 arguments; expected 4"):
+    with raises(TypeError, match="got 3 arguments; expected 4"):
         strict(SAME, COND, THEN, ELSE)
 
 
@@ -29,7 +28,7 @@ def tensor(array, **how):
 
 
 def test_bits_function_takes_any_type_of_the_width():
-    k = kernel(Workload((2,), (2,), (2,), "complex128"))
+    k = kernel(flat(2, "complex128"))
     cond = np.array([1, 0], "i1")
     then, else_ = np.array([1, 2], complex), np.array([3, 4], complex)
     for kind in (complex, np.int64):
@@ -37,9 +36,9 @@ def test_bits_function_takes_any_type_of_the_width():
         out = np.zeros(2, complex)
         k._bits(cond, *views, out.view(kind).reshape(2, -1) if kind is np.int64 else out)
         assert out.tolist() == [1, 4]
-    with pytest.raises(TypeError, match="then has DLPack type code 2, 32 bits"):
+    with raises(TypeError, match="then has DLPack type code 2, 32 bits"):
         k._bits(cond, then.view("f4"), else_, else_)
-    with pytest.raises(ValueError, match=r"then has shape \[2,3\]; expected \[2\] and a last axis"):
+    with raises(ValueError, match=r"then has shape \[2,3\]; expected \[2\] and a last axis"):
         k._bits(cond, np.zeros((2, 3), "i8"), else_, else_)
 
 
@@ -52,15 +51,15 @@ def test_byte_offset_is_added_to_the_address():
 
 
 def test_out_may_be_a_side_but_not_cond():
-    workload = Workload((3,), (3,), (3,), "bool")
+    workload = flat(3, "bool")
     cond, then, else_ = np.eye(3, dtype=bool)
     strict(workload, cond, then, else_, else_)
     assert else_.tolist() == [False, False, True]
-    with pytest.raises(ValueError, match="out overlaps cond; expected memory of its own"):
+    with raises(ValueError, match="out overlaps cond; expected memory of its own"):
         strict(workload, cond, then, else_, cond)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shape, text",
     [
         ((2**40, 2**40), "cond has too many elements"),
@@ -69,9 +68,9 @@ def test_out_may_be_a_side_but_not_cond():
     ],
 )
 def test_sizes_of_2_to_the_57_and_more_are_refused(shape, text):
-    w = Workload(("a", "b"), ("a", "b"), ("a", "b"), "float32")
+    w = alike("a", "b")
     huge = [tensor(x, shape=shape, data=0) for x in (COND, THEN, ELSE, ELSE)]
-    with pytest.raises(ValueError, match=text):
+    with raises(ValueError, match=text):
         strict(w, *huge)
 
 
@@ -105,4 +104,4 @@ def test_message_is_cut_where_its_room_ends():
     """
     length, _, start = python(code).strip().partition(" ")
     assert int(length) == 1023
-    assert start.startswith(f"{Workload((3,), (3,), (3,)).name}: then has shape [{2**62},")
+    assert start.startswith(f"{flat(3).name}: then has shape [{2**62},")

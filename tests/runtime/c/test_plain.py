@@ -1,33 +1,33 @@
 """The plain C functions: what they check, and what they say. Called through ctypes, as C would."""
 
-import ctypes
 from concurrent.futures import ThreadPoolExecutor
+from ctypes import CDLL, c_void_p
 
 import numpy as np
-import pytest
+from pytest import fixture, mark
 from tvm_ffi import libinfo
 
-from te_select.operator.workload import Workload
+from te_select import Workload
 from te_select.runtime.artifact.manifest import c_name
+from tests.support import alike, python
 from tests.support.oracle.doors_of_cpu import call_plain as call
-from tests.support.programs import python
 from tests.support.runtime_standin import build, manifest
 
 OK, INVALID, CANNOT_RUN = 0, 1, 2
-SAME = Workload((3, 4), (3, 4), (3, 4))
+SAME = alike(3, 4)
 NAMED = Workload(("n", 1), ("n", "m"), (), "int16")
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def path(tmp_path_factory):
     workloads = [SAME, NAMED]
     folder = tmp_path_factory.mktemp("plain")
     return build(workloads, folder / "lib.so", described=manifest(workloads, plain=True))
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def library(path):
-    return ctypes.CDLL(str(path))
+    return CDLL(str(path))
 
 
 def arrays():
@@ -40,7 +40,7 @@ def test_null_pointers_to_no_elements_are_taken(library):
     assert call(library, NAMED, None, None, np.zeros((), "i2"), None, sizes=(4, 0))[0] == OK
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "sizes, message",
     [
         ((-1, 2), "the size of m is -1; expected 0 or more"),
@@ -55,8 +55,8 @@ def test_sizes_that_are_negative_or_too_large_are_refused(library, sizes, messag
 
 
 def test_message_is_the_threads_alone_and_outlives_a_good_call(library):
-    move = ctypes.CDLL(libinfo.find_libtvm_ffi()).TVMFFIErrorMoveFromRaised
-    raised = (ctypes.c_void_p * 1)()
+    move = CDLL(libinfo.find_libtvm_ffi()).TVMFFIErrorMoveFromRaised
+    raised = (c_void_p * 1)()
     move(raised)  # what others have left
     call(library, SAME, None, None, None, None)
     move(raised)
@@ -68,7 +68,7 @@ def test_message_is_the_threads_alone_and_outlives_a_good_call(library):
 
 def test_kernel_that_fails_cannot_run(tmp_path):
     made = build([SAME], tmp_path / "x.so", status=7, described=manifest([SAME], plain=True))
-    opened = ctypes.CDLL(str(made))
+    opened = CDLL(str(made))
     assert call(opened, SAME, *arrays()) == (CANNOT_RUN, "the kernel failed")
 
 

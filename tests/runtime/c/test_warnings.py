@@ -15,8 +15,8 @@ from te_select.backends.cuda import link as cuda_link
 from te_select.backends.cuda.lowering import CudaFunction
 from te_select.backends.programs import c_compiler
 from te_select.runtime.artifact.manifest import c_name
+from tests.support import output
 from tests.support.c_half import RUNTIME, WARNINGS
-from tests.support.programs import output
 
 PACKAGE = RUNTIME.parent
 SMALL = ("-Wframe-larger-than=8192", "-Wvla", "-Walloca")
@@ -28,17 +28,15 @@ def compile_strictly(folder, *sources):
     outside = (*libinfo.include_paths(), np.get_include(), sysconfig.get_paths()["include"])
     own = sorted({path.parent for path in RUNTIME.rglob("*.h")})
     command = (
-        *(
-            *c_compiler(),
-            "-std=gnu11",
-            "-O2",
-            "-fPIC",
-            "-fopenmp",
-            *WARNINGS,
-            *SMALL,
-            "-Werror",
-            "-S",
-        ),
+        *c_compiler(),
+        "-std=gnu11",
+        "-O2",
+        "-fPIC",
+        "-fopenmp",
+        *WARNINGS,
+        *SMALL,
+        "-Werror",
+        "-S",
         *(f"-I{path}" for path in own),
         *(f"-isystem{path}" for path in outside),
         *map(str, sources),

@@ -1,22 +1,21 @@
 """What a program asks for is written when it ends, and adds up."""
 
 import itertools
-import json
 import os
 import sys
 import textwrap
+from json import dumps, loads
 from pathlib import Path
-from unittest import mock
+from unittest.mock import MagicMock, Mock
 
 import numpy as np
-import pytest
+from pytest import approx, fixture, mark
 
-import te_select
-from te_select import Workload
+from te_select import Workload, export
 from te_select.runtime.call import capture
-from tests.support.programs import ended, python
+from tests.support import ended, flat, python, script
 
-KERNEL, NAMED = Workload((64, 1), (64, 500), ()), Workload(("n",), ("n",), ("n",), "int16")
+KERNEL, NAMED = Workload((64, 1), (64, 500), ()), flat("n", "int16")
 START = """
 import os, shutil, sys
 import numpy as np
@@ -32,28 +31,28 @@ def ask(times):
 """
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def own_cache(family):
     """Kernels that are built."""
 
 
-@pytest.fixture
+@fixture
 def seen_of(tmp_path):
     """Runs a program with two kernels; what is written when it ends."""
-    path = te_select.export([KERNEL, NAMED], tmp_path / "lib.so", tuning_logs=False)
+    path = export([KERNEL, NAMED], tmp_path / "lib.so", tuning_logs=False)
     words = (path, KERNEL.name, NAMED.name)
     seen = tmp_path / "seen.json"
 
     def once(code):
-        python(START + textwrap.dedent(code), *words, TE_SELECT_CAPTURE=str(seen))
-        found = json.loads(seen.read_text())
+        python(START + textwrap.dedent(code), *words, TE_SELECT_CAPTURE=seen)
+        found = loads(seen.read_text())
         return found
 
     return once
 
 
 def key(workload):
-    return json.dumps(workload.to_json(), sort_keys=True)
+    return dumps(workload.to_json(), sort_keys=True)
 
 
 def test_calls_are_counted_and_conds_are_sampled(seen_of):
@@ -69,17 +68,17 @@ def test_calls_are_counted_and_conds_are_sampled(seen_of):
     """)["kernels"]
     assert {each: seen[each]["calls"] for each in seen} == {key(KERNEL): 900, key(NAMED): 600}
     fixed, named = seen[key(KERNEL)], seen[key(NAMED)]
-    assert fixed["true"] / fixed["conds"] == pytest.approx(0.3, abs=0.15)
+    assert fixed["true"] / fixed["conds"] == approx(0.3, abs=0.15)
     assert named["sizes"] == {"n": [100, 2000]}
     assert named["conds"] / named["runs"] > 10
     assert 0 < fixed["seconds"] < 1 and named["seconds"] > 0
 
 
-@pytest.mark.parametrize("seconds, apart", [(1e-3, 64), (4e-7, 250)])
+@mark.parametrize("seconds, apart", [(1e-3, 64), (4e-7, 250)])
 def test_short_calls_are_timed_less_often(monkeypatch, seconds, apart):
-    kernel = mock.MagicMock(workload=NAMED, seen=None)
+    kernel = MagicMock(workload=NAMED, seen=None)
     now = itertools.chain([0.0], itertools.count(9, seconds))  # the first call builds
-    clock = mock.Mock(perf_counter=lambda: next(now))
+    clock = Mock(perf_counter=lambda: next(now))
     for name, value in {"_kernels": {}, "_at_exit": lambda: None, "time": clock}.items():
         monkeypatch.setattr(capture, name, value)
     calls = []
@@ -88,9 +87,9 @@ def test_short_calls_are_timed_less_often(monkeypatch, seconds, apart):
         calls.append(kernel.seen["calls"])
         if len(calls) == 1:
             assert kernel.seen["spent"] == 9  # what is known of a kernel that is called once
-    assert (calls[-1] - calls[999]) / 1000 == pytest.approx(apart, rel=0.1)
+    assert (calls[-1] - calls[999]) / 1000 == approx(apart, rel=0.1)
     assert (kernel.seen["looks"], kernel.seen["sampled"]) == (2000, 1999)
-    assert kernel.seen["spent"] == pytest.approx(1999 * seconds)
+    assert kernel.seen["spent"] == approx(1999 * seconds)
 
 
 def test_forked_child_writes_what_it_has_asked_for_itself(seen_of):
@@ -117,7 +116,7 @@ def test_samples_of_the_parent_are_not_its_childs(seen_of):
         assert found["conds"] and not found["true"]
 
 
-@pytest.mark.parametrize("kind", ["pipe", "device", "link"])
+@mark.parametrize("kind", ["pipe", "device", "link"])
 def test_what_is_no_file_stays_and_is_not_waited_for(tmp_path, kind):
     seen = tmp_path / "seen.json"
     if kind == "pipe":
@@ -125,11 +124,11 @@ def test_what_is_no_file_stays_and_is_not_waited_for(tmp_path, kind):
     else:
         seen.symlink_to("/dev/full" if kind == "device" else "own.json")
     code = "import numpy as np, te_select\nte_select.where(np.ones(9, bool), np.ones(9), 0.0)"
-    done = ended(sys.executable, "-c", code, TE_SELECT_CAPTURE=str(seen))
+    done = script(code, TE_SELECT_CAPTURE=seen)
     assert done.returncode == 0
     assert seen.is_fifo() if kind == "pipe" else seen.is_symlink()
     if kind == "link":
-        assert json.loads((tmp_path / "own.json").read_text())["where"]
+        assert loads((tmp_path / "own.json").read_text())["where"]
     else:
         assert "is not a regular file; expected what others wrote" in done.stderr
     assert Path("/dev/full").is_char_device()
@@ -174,14 +173,14 @@ def test_kernels_of_where_are_counted_and_runs_add_up(seen_of):
         "w4 n:cte": 1500 * 1024,
     }
     for seen in once["where"].values():
-        assert seen["true"] / seen["conds"] == pytest.approx(0.9, abs=0.05)
+        assert seen["true"] / seen["conds"] == approx(0.9, abs=0.05)
         assert seen["seconds"] > 0
     assert {each["elements"] for each in twice["where"].values()} == {3000 * 1024}
     assert twice["kernels"][key(KERNEL)]["calls"] == 2
     assert once["kernels"][key(KERNEL)]["seconds"] > 0
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "name, text, why",
     [
         ("none/seen.json", None, "FileNotFoundError"),
@@ -196,7 +195,7 @@ def test_file_that_takes_nothing_is_one_warning_at_the_end(tmp_path, name, text,
         file.write_text(text)
     code = "import numpy as np, os\nfrom te_select import where\nos.chdir('/')\n"
     code += "where(np.arange(9) > 3, np.ones(9), 0)\nprint('done')"
-    done = ended(sys.executable, "-c", code, cwd=tmp_path, TE_SELECT_CAPTURE=name)
+    done = script(code, cwd=tmp_path, TE_SELECT_CAPTURE=name)
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert "to which nothing could be added" in done.stderr and why in done.stderr
     assert "Traceback" not in done.stderr
@@ -213,11 +212,11 @@ def test_capture_is_that_of_the_start(seen_of, tmp_path):
     program = ("-c", "import os\nos.chdir(os.sys.argv.pop())\n" + START + code)
     python_of = ended(sys.executable, *program, *words, tmp_path, TE_SELECT_CAPTURE="seen.json")
     assert (python_of.returncode, python_of.stderr) == (0, "")
-    assert json.loads((tmp_path / "seen.json").read_text())["kernels"]
+    assert loads((tmp_path / "seen.json").read_text())["kernels"]
 
 
-@pytest.mark.parametrize("before", [0, 2])
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@mark.parametrize("before", [0, 2])
+@mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_of_multiprocessing_are_captured(seen_of, tmp_path, method, before):
     (tmp_path / "asking.py").write_text(START)
     seen = seen_of(f"""

@@ -3,16 +3,16 @@
 import weakref
 
 import numpy as np
-import pytest
+from pytest import raises
 
-from te_select.errors import ArgumentError
+from te_select import ArgumentError
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.workload import Workload
 from te_select.runtime.call import dlpack, operands
+from tests.support import alike
 from tests.support.hand_made import HandMade
 from tests.support.runtime_standin import kernel
 
-SAME = Workload((3, 4), (3, 4), (3, 4), "float32")
+SAME = alike(3, 4)
 COND = np.ones((3, 4), bool)
 THEN = np.arange(12, dtype="f4").reshape(3, 4)
 ELSE = -np.ones((3, 4), "f4")
@@ -32,7 +32,7 @@ def test_version_that_is_not_known_is_refused():
     then = HandMade(THEN, flags=0)
     for major in (0, 2):
         then.managed.major = major
-        with pytest.raises(ArgumentError, match=rf"HandMade .*DLPack {major}\.0 is not understood"):
+        with raises(ArgumentError, match=rf"HandMade .*DLPack {major}\.0 is not understood"):
             kernel(SAME)(COND, then, ELSE)
 
 
@@ -41,7 +41,7 @@ def test_what_is_no_capsule_is_refused():
         def __dlpack__(self, **options):
             return "capsule"
 
-    with pytest.raises(ArgumentError, match="then is a Wrong that __dlpack__ does not hand over"):
+    with raises(ArgumentError, match="then is a Wrong that __dlpack__ does not hand over"):
         kernel(SAME)(COND, Wrong(THEN), ELSE)
 
 

@@ -3,24 +3,20 @@
 import os
 import textwrap
 
-import numpy as np
-import pytest
 import tvm_ffi
+from pytest import fixture, mark, raises
 
+from te_select import ArtifactError
 from te_select.base import scratch
-from te_select.errors import ArtifactError
 from te_select.runtime.artifact import stored
 from te_select.runtime.call import image, loading
-from tests.support import ROOT
-from tests.support.programs import open_files, python
-from tests.support.runtime_standin import library_of
-from tests.support.workloads import flat
+from tests.support import ROOT, flat, open_files, python
+from tests.support.runtime_standin import ARGS, library_of
 
 W = flat(8)
-ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
 
-@pytest.fixture
+@fixture
 def built():
     return library_of(W)
 
@@ -30,7 +26,7 @@ def exchanged(text):
     return text.replace("j->c[at[0]] ?", "!j->c[at[0]]?")
 
 
-@pytest.fixture
+@fixture
 def swapped():
     return library_of(W, edit=exchanged)
 
@@ -63,7 +59,7 @@ def test_image_is_sealed_memory_named_like_the_library(built):
 
 
 def test_profilers_can_have_a_file(built, tmp_path):
-    count, name = alone(LOADING, built, TE_SELECT_PRIVATE_COPY="1", TMPDIR=str(tmp_path))
+    count, name = alone(LOADING, built, TE_SELECT_PRIVATE_COPY="1", TMPDIR=tmp_path)
     assert count == "1"
     assert name.startswith(str(tmp_path)) and name.endswith("/mask.so")
     assert not list(tmp_path.iterdir())  # the copy was removed at the end of the process
@@ -140,7 +136,7 @@ def test_error_of_too_many_open_files_says_so(built):
     assert "Too many open files; close some, or raise ulimit -n" in said and "/tmp" not in said
 
 
-@pytest.mark.parametrize("is_library", [True, False])
+@mark.parametrize("is_library", [True, False])
 def test_descriptor_of_memory_that_is_not_used_is_closed(built, is_library):
     """What cannot be loaded, and what turns out to be another library than was asked for."""
     before = open_files()
@@ -152,7 +148,7 @@ def test_descriptor_of_memory_that_is_not_used_is_closed(built, is_library):
 
 def test_copy_that_cannot_be_loaded_is_removed(built):
     before = dict(scratch._held)
-    with pytest.raises(ArtifactError, match=f"{built} cannot be loaded: "):
+    with raises(ArtifactError, match=f"{built} cannot be loaded: "):
         image._from_copy(b"no library", built)
     assert scratch._held == before
 
@@ -208,7 +204,7 @@ def test_threads_and_a_forked_child_load_at_once(built, swapped):
     assert alone(code, built, swapped, TE_SELECT_NUM_THREADS="4") == ["1"]  # thread of the child
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "versions, warned",
     [
         (("0.1.8", "0.2.0", "1.0", "0.0.99", "0.1rc1"), True),

@@ -3,10 +3,10 @@
 import sys
 import sysconfig
 
-import pytest
+from pytest import importorskip, mark
 
 from te_select.runtime.call import _extension as extension
-from tests.support.programs import python
+from tests.support import python
 
 IN_ANOTHER = """
     import sys, textwrap
@@ -67,8 +67,8 @@ ENDING = """
 """
 
 
-@pytest.mark.parametrize("number", ["number", "scalar of NumPy"])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@mark.parametrize("number", ["number", "scalar of NumPy"])
+@mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_threads_may_call_while_the_interpreter_ends(dtype, number):
-    pytest.importorskip("ml_dtypes")
+    importorskip("ml_dtypes")
     python(ENDING, dtype, number)

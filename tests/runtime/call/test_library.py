@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+from pytest import mark, raises
 
 from te_select.operator.family import FUNCTION
 from te_select.runtime.artifact.manifest import NodeRecord
@@ -36,7 +36,7 @@ LIBRARY = Library(
 )
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "name, kernel",
     [
         ("select_a", "select_a"),
@@ -51,7 +51,7 @@ def test_kernel_is_found_by_name_and_place_of_a_node(name, kernel):
     assert LIBRARY.get(name) is KERNELS[kernel]
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "name, said",
     [
         ("differs", "is the name of 2 nodes that differ in kernel; expected a place: graph#4, gra"),
@@ -63,7 +63,7 @@ def test_kernel_is_found_by_name_and_place_of_a_node(name, kernel):
     ],
 )
 def test_name_without_one_kernel_is_a_key_error_that_says_why(name, said):
-    with pytest.raises(KeyError) as caught:
+    with raises(KeyError) as caught:
         LIBRARY[name]
     assert said in caught.value.args[0]
     assert "\n" not in caught.value.args[0] and "\x1b" not in caught.value.args[0]

@@ -1,54 +1,40 @@
 """Linking, exporting and loading: whole files or clear errors."""
 
-import platform
-import tempfile
+from platform import machine
 
-import numpy as np
-import pytest
+from pytest import fixture, mark, raises
 
-from te_select import Workload
+from te_select import ArtifactError, ToolchainError
 from te_select.backends.cpu import link
 from te_select.backends.programs import c_compiler
-from te_select.errors import ArtifactError, ToolchainError
 from te_select.runtime.artifact import embedded, stored
-from te_select.runtime.call import loading
 from te_select.runtime.call.cpu import features
-from te_select.runtime.call.loading import Library
-from tests.support.programs import output
-from tests.support.runtime_standin import build, library_of, linked, manifest
+from te_select.runtime.call.loading import load
+from tests.support import flat, output
+from tests.support.runtime_standin import ARGS, build, library_of, linked, manifest
 from tests.support.runtime_standin import entry as entry_of
-from tests.support.workloads import flat, flat_and_scalar
 
 W = flat(8)
 LEVELS = {"x86-64": ()}
-ARGS = np.array([1, 0] * 4, bool), np.ones(8, "f4"), np.zeros(8, "f4")
 
 
-@pytest.fixture
+@fixture
 def built():
     return library_of(W)
 
 
-@pytest.fixture
+@fixture
 def copied(built, tmp_path):
     return stored.write(stored.read(built), tmp_path / "new" / "folder" / "mask.so")
 
 
 def test_loaded_kernel_says_what_it_is(copied):
-    k = loading.load(copied)
+    k = load(copied)
     assert (k.workload, k.target, k.origin, k.path) == (W, "x86-64", "default", copied)
     assert dict(k.config) == {"lanes": 8}
-    with pytest.raises(TypeError):
+    with raises(TypeError):
         k.config["lanes"] = 4
     assert (k(*ARGS) == ARGS[0]).all()
-
-
-def test_library_of_many_kernels(tmp_path):
-    workloads = [W, flat_and_scalar("n", "uint16"), Workload((), (), (), "bool")]
-    library = loading.load(build(workloads, tmp_path / "many.so", bytes_per_thread=1))
-    assert isinstance(library, Library)
-    assert list(library) == [w.name for w in workloads]
-    assert (library[W.name](*ARGS) == ARGS[0]).all()
 
 
 def test_only_tvm_ffi_functions_are_exported(built):
@@ -70,20 +56,20 @@ def test_library_for_a_cpu_with_other_features_is_refused(tmp_path):
     present = next(x for x in sorted(features.features()) if not features.missing([x]))
     described = manifest([W], [present, "cheese"])
     path = build([W], tmp_path / "moon.so", described=described)
-    with pytest.raises(ArtifactError, match="compiled for x86-64 and this CPU lacks cheese; comp"):
-        loading.load(path)
+    with raises(ArtifactError, match="compiled for x86-64 and this CPU lacks cheese; comp"):
+        load(path)
 
 
-@pytest.mark.parametrize("path", [None, 5, b"x.so", "a\0.so", "\ud800.so", "a\udc80b.so"])
+@mark.parametrize("path", [None, 5, b"x.so", "a\0.so", "\ud800.so", "a\udc80b.so"])
 def test_what_is_no_path_is_refused(built, path):
-    for call in (loading.load, loading.load(built).export):
-        with pytest.raises(ArtifactError, match=r"is no path of text; expected one ending in \.so"):
+    for call in (load, load(built).export):
+        with raises(ArtifactError, match=r"is no path of text; expected one ending in \.so"):
             call(path)
-    with pytest.raises(ArtifactError):
+    with raises(ArtifactError):
         stored.write(stored.read(built), path)
 
 
-@pytest.fixture
+@fixture
 def relinked(built, tmp_path):
     def link_again(entry):
         linked([built.with_suffix(".o")], entry, LEVELS, manifest([W]), tmp_path / "x.so")
@@ -92,17 +78,17 @@ def relinked(built, tmp_path):
 
 
 def test_temporary_folder_that_is_missing(relinked, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nonexistent"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nonexistent"))
     monkeypatch.setenv("CC", "cc -O1")  # nothing was compiled with this one
-    with pytest.raises(ArtifactError, match=r"nonexistent does not take .*: No such file"):
+    with raises(ArtifactError, match=r"nonexistent does not take .*: No such file"):
         relinked({W: entry_of()})
 
 
 def test_function_that_the_library_lacks(tmp_path):
     other = flat(9)
     path = build([W], tmp_path / "lacks.so", described=manifest([other]))
-    with pytest.raises(ArtifactError, match=f"has no function {other.name}"):
-        loading.load(path)
+    with raises(ArtifactError, match=f"has no function {other.name}"):
+        load(path)
 
 
 def test_library_that_the_system_cannot_load(built, tmp_path):
@@ -110,44 +96,42 @@ def test_library_that_the_system_cannot_load(built, tmp_path):
     library = bytearray(built.read_bytes())
     library[16] = 1  # an object file
     path.write_bytes(embedded.seal(bytes(library)))
-    with pytest.raises(
-        ArtifactError, match=r"text\.so cannot be loaded: .*export it again"
-    ) as caught:
-        loading.load(path)
+    with raises(ArtifactError, match=r"text\.so cannot be loaded: .*export it again") as caught:
+        load(path)
     assert "\n" not in str(caught.value)
 
 
 def test_missing_files_and_bad_paths(copied, tmp_path):
-    with pytest.raises(ArtifactError, match=r"does not end in \.so"):
-        loading.load(tmp_path / "mask.json")
-    with pytest.raises(ArtifactError, match="cannot be written"):
-        loading.load(copied).export(copied / "mask.so")
+    with raises(ArtifactError, match=r"does not end in \.so"):
+        load(tmp_path / "mask.json")
+    with raises(ArtifactError, match="cannot be written"):
+        load(copied).export(copied / "mask.so")
     copied.unlink()
-    with pytest.raises(ArtifactError, match=r"mask\.so is missing"):
-        loading.load(copied)
+    with raises(ArtifactError, match=r"mask\.so is missing"):
+        load(copied)
 
 
 def test_compiler_that_is_missing_or_fails(relinked, tmp_path, monkeypatch):
     entry = {W: [link.Version("no_such_symbol")]}
-    with pytest.raises(ToolchainError, match="no_such_symbol") as caught:
+    with raises(ToolchainError, match="no_such_symbol") as caught:
         relinked(entry)
     assert "\n" not in str(caught.value)
     monkeypatch.setenv("CC", "echo")
-    with pytest.raises(ToolchainError, match="echo wrote no file; set CC to a C compiler"):
+    with raises(ToolchainError, match="echo wrote no file; set CC to a C compiler"):
         relinked(entry)
     monkeypatch.setenv("CC", "false")
     said = "false failed with exit code 1: it printed nothing; set CC to a C compiler that works"
-    with pytest.raises(ToolchainError, match=said):
+    with raises(ToolchainError, match=said):
         relinked(entry)
     monkeypatch.setenv("CC", "echo other-linux-gnu")  # makes code for another machine
     assert c_compiler()[0] in {"cc", "gcc", "clang"}
-    monkeypatch.setenv("CC", f"echo {platform.machine()}-linux-gnu")
-    assert c_compiler() == ("echo", f"{platform.machine()}-linux-gnu")
+    monkeypatch.setenv("CC", f"echo {machine()}-linux-gnu")
+    assert c_compiler() == ("echo", f"{machine()}-linux-gnu")
     monkeypatch.setenv("CC", "no-such-compiler -O2")
-    with pytest.raises(ToolchainError, match="CC is 'no-such-compiler -O2', not a program"):
+    with raises(ToolchainError, match="CC is 'no-such-compiler -O2', not a program"):
         c_compiler()
     monkeypatch.delenv("CC")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolchainError, match=r"no C compiler is found .* set CC"):
+    with raises(ToolchainError, match=r"no C compiler is found .* set CC"):
         c_compiler()
     assert not list(tmp_path.iterdir())

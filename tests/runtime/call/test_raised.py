@@ -2,19 +2,17 @@
 
 import functools
 import signal
+from signal import SIG_IGN, SIGALRM
 
-import numpy as np
-import pytest
+from pytest import fixture, raises
 
 from te_select.errors import caught
-from te_select.runtime.call import raised
-from tests.support.runtime_standin import kernel
-from tests.support.workloads import flat
+from te_select.runtime.call.raised import is_refusal
+from tests.support import flat
+from tests.support.runtime_standin import ARGS, kernel
 
 W = flat(8)
-COND = np.array([1, 0] * 4, bool)
-THEN = np.ones(8, "f4")
-ELSE = np.zeros(8, "f4")
+COND, THEN, ELSE = ARGS
 
 
 class Alarm(Exception):
@@ -34,12 +32,12 @@ class Owner:
 
 
 def replaced(_number, _frame):
-    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    signal.signal(SIGALRM, SIG_IGN)
     raise TypeError("by a handler that is no handler any more")
 
 
 def replaced_of_any_arguments(*_):
-    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    signal.signal(SIGALRM, SIG_IGN)
     raise TypeError("by a handler that is no handler any more")
 
 
@@ -58,18 +56,18 @@ HANDLERS = {
 }
 
 
-@pytest.fixture(params=HANDLERS)
+@fixture(params=HANDLERS)
 def handler(request):
     function, error = HANDLERS[request.param]
-    before = signal.signal(signal.SIGALRM, function)
+    before = signal.signal(SIGALRM, function)
     yield error
-    signal.signal(signal.SIGALRM, before)
+    signal.signal(SIGALRM, before)
 
 
 def test_exception_of_a_handler_is_not_caught(handler):
-    with pytest.raises(handler) as passed:
+    with raises(handler) as passed:
         try:
-            signal.raise_signal(signal.SIGALRM)
+            signal.raise_signal(SIGALRM)
         except caught(Exception):
             pass
     assert type(passed.value) is handler
@@ -79,20 +77,20 @@ def test_refusals_and_conversions_are_told_from_other_errors():
     function = kernel(W).function
 
     def error_of(*arguments):
-        with pytest.raises(Exception, match=r"\w") as refused:
+        with raises(Exception, match=r"\w") as refused:
             function(*arguments)
         return refused.value
 
     readonly = THEN.copy()
     readonly.flags.writeable = False
-    assert raised.is_refusal(error_of(COND, THEN, ELSE, THEN[:4].copy()))
-    assert raised.is_refusal(error_of(COND, readonly, ELSE, THEN.copy()))
-    assert not raised.is_refusal(ValueError("made here"))
+    assert is_refusal(error_of(COND, THEN, ELSE, THEN[:4].copy()))
+    assert is_refusal(error_of(COND, readonly, ELSE, THEN.copy()))
+    assert not is_refusal(ValueError("made here"))
     failing = kernel(W, status=1).function
     try:
         failing(COND, THEN, ELSE, THEN.copy())
     except RuntimeError as error:
-        assert not raised.is_refusal(error)
+        assert not is_refusal(error)
 
 
 def test_kernel_that_fails_runs_once(monkeypatch):
@@ -106,7 +104,7 @@ def test_kernel_that_fails_runs_once(monkeypatch):
         monkeypatch.setattr(failing, name, counted(getattr(failing, name)))
     for sides in ((THEN, ELSE), (THEN[::-1], ELSE)):
         calls.clear()
-        with pytest.raises(RuntimeError, match="the kernel failed"):
+        with raises(RuntimeError, match="the kernel failed"):
             failing(COND, *sides)
         ran = [arguments for arguments in calls if all(a.flags.c_contiguous for a in arguments)]
         assert len(ran) == 1

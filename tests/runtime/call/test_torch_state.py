@@ -1,15 +1,15 @@
 """What torch records is never cut silently: gradients, tangents, traces."""
 
 import numpy as np
-import pytest
+from pytest import fixture, importorskip, mark, raises
 
-import te_select
-from te_select import ArgumentError, Workload
+from te_select import ArgumentError, SelectError
 from te_select.runtime.call import torch_state
+from tests.support import flat
 from tests.support.runtime_standin import kernel
 
-torch = pytest.importorskip("torch")
-W = Workload((8,), (8,), (8,), "float32")
+torch = importorskip("torch")
+W = flat(8)
 
 
 def operands():
@@ -17,7 +17,7 @@ def operands():
     return {"cond": cond, "then": torch.ones(8), "else_": torch.zeros(8)}
 
 
-@pytest.fixture(params=["tensors", "mixed"])
+@fixture(params=["tensors", "mixed"])
 def call(request):
     """A kernel, called with tensors only, or with tensors and an array."""
 
@@ -29,19 +29,19 @@ def call(request):
     return called
 
 
-@pytest.mark.parametrize("name", ["then", "else_"])
+@mark.parametrize("name", ["then", "else_"])
 def test_tensor_that_requires_grad_is_refused_with_what_to_do(call, name):
     given = operands()
     given[name].requires_grad_()
-    with pytest.raises(ArgumentError, match=rf"{name} requires grad.*{name}\.detach\(\)"):
+    with raises(ArgumentError, match=rf"{name} requires grad.*{name}\.detach\(\)"):
         call(**given)
     out = torch.full((8,), 7.0)
-    with pytest.raises(ArgumentError, match="requires grad"):
+    with raises(ArgumentError, match="requires grad"):
         call(**given, out=out)
     assert (out == 7).all()
 
 
-@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+@mark.parametrize("context", [torch.no_grad, torch.inference_mode])
 def test_where_no_gradients_are_recorded_it_is_taken(call, context):
     cond, then, else_ = operands().values()
     with context():
@@ -51,39 +51,39 @@ def test_where_no_gradients_are_recorded_it_is_taken(call, context):
 
 def test_out_that_requires_grad_is_refused(call):
     for out in (torch.empty(8, requires_grad=True), torch.empty(8, requires_grad=True) * 1):
-        with pytest.raises(ArgumentError, match="out is a Tensor that cannot be written"):
+        with raises(ArgumentError, match="out is a Tensor that cannot be written"):
             call(**operands(), out=out)
 
 
-@pytest.mark.parametrize("name", ["then", "else_", "out"])
+@mark.parametrize("name", ["then", "else_", "out"])
 def test_tangent_of_forward_mode_is_refused(call, name):
     forward_ad = torch.autograd.forward_ad
     given = operands()
     given["out"] = torch.empty(8)
     with forward_ad.dual_level():
         given[name] = forward_ad.make_dual(given[name], torch.ones(8))
-        with pytest.raises(ArgumentError, match=f"{name} has a tangent"):
+        with raises(ArgumentError, match=f"{name} has a tangent"):
             call(**given)
         given[name] = forward_ad.unpack_dual(given[name]).primal
         assert call(**given).tolist() == [1.0, 0.0] * 4
 
 
 def test_jit_trace_is_refused(call):
-    with pytest.raises(ArgumentError, match="cannot be traced"):
+    with raises(ArgumentError, match="cannot be traced"):
         torch.jit.trace(call, (*operands().values(),), check_trace=False)
 
 
-@pytest.mark.parametrize("mode", ["real", "symbolic", "fake"])
+@mark.parametrize("mode", ["real", "symbolic", "fake"])
 def test_make_fx_is_refused(mode):
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    with pytest.raises(te_select.SelectError):
+    with raises(SelectError):
         make_fx(kernel(W), tracing_mode=mode)(*operands().values())
 
 
 def test_transformations_of_functions_are_refused():
     cond, then, else_ = operands().values()
-    with pytest.raises(te_select.SelectError):
+    with raises(SelectError):
         torch.func.grad(lambda t: kernel(W)(cond, t, else_).sum())(then)
 
 
@@ -112,8 +112,8 @@ def test_masked_array_is_refused_with_what_to_use():
     masked = np.ma.masked_array(np.ones(8, "f4"), mask=[True] * 8)
     cond, then = np.ones(8, bool), np.ones(8, "f4")
     for given in ((cond, masked, then), (np.ma.masked_array(cond), then, then)):
-        with pytest.raises(ArgumentError, match=r"np\.ma\.where.*\.filled\(\)"):
+        with raises(ArgumentError, match=r"np\.ma\.where.*\.filled\(\)"):
             kernel(W)(*given)
-    with pytest.raises(ArgumentError, match=r"np\.ma\.where"):
+    with raises(ArgumentError, match=r"np\.ma\.where"):
         kernel(W)(cond, then, then, out=masked)
     assert masked.mask.all()

@@ -2,7 +2,7 @@
 
 import ctypes
 
-import pytest
+from pytest import fixture, mark
 from tvm.tirx.script.builder import ir as T
 
 from te_select.schedules.cpu.aliasing import COMPARED_BYTES, PENDING_BYTES, backwards
@@ -20,7 +20,7 @@ PARAMETERS = {name: "ptr" for name in ("out", "then", "else_")} | {
 }
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def is_backwards(tmp_path_factory):
     """Whether ``n`` rows of 4 bytes are walked backwards, by the places of out, then and else."""
 
@@ -44,8 +44,8 @@ def is_backwards(tmp_path_factory):
 FAR = 2048  # from both of two inputs, in the bits that are compared
 
 
-@pytest.mark.parametrize("ahead", [1, 64, 512, PENDING_BYTES])
-@pytest.mark.parametrize("megabytes", [0, 1, 7, -3])
+@mark.parametrize("ahead", [1, 64, 512, PENDING_BYTES])
+@mark.parametrize("megabytes", [0, 1, 7, -3])
 def test_output_slightly_ahead_of_an_input_is_walked_backwards(is_backwards, ahead, megabytes):
     out = ahead + megabytes * (1 << 20)
     assert is_backwards(out, 0, FAR)
@@ -53,7 +53,7 @@ def test_output_slightly_ahead_of_an_input_is_walked_backwards(is_backwards, ahe
     assert is_backwards(out, 0, 0)
 
 
-@pytest.mark.parametrize("ahead", [0, PENDING_BYTES + 1, 1024, FAR, -1, -64, -PENDING_BYTES])
+@mark.parametrize("ahead", [0, PENDING_BYTES + 1, 1024, FAR, -1, -64, -PENDING_BYTES])
 def test_output_anywhere_else_is_walked_forwards(is_backwards, ahead):
     assert not is_backwards(ahead, 0, 0)
     assert not is_backwards(ahead + COMPARED_BYTES, 0, 0)

@@ -1,6 +1,6 @@
 """The default choices of the CPU schedule, and the sizes at which they change."""
 
-import pytest
+from pytest import mark
 
 from te_select import Workload
 from te_select.backends.targets import resolve
@@ -23,11 +23,11 @@ def test_machine_decides_on_stores_of_large_outputs():
         assert default_config(pattern(*[(size,)] * 3), V3).stream_from == stream_from
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "target, below",
     [("x86-64-v3", 128), ("aarch64", 40), ("riscv64", 0), ("riscv64:rva23", 40)],
 )
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@mark.parametrize("dtype", ["int8", "float32"])
 def test_rows_share_vectors_as_far_as_the_level_says(target, below, dtype):
     width = 4 if dtype == "float32" else 1
     for inner, shared in (((below or 4 * width) // width, False), (below // width - 1, True)):
@@ -47,7 +47,7 @@ def test_machine_decides_on_threads_and_looks_if_much_moves():
     assert default_config(exactly, V3).bytes_per_thread == BY_MACHINE
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shapes, skip",
     [
         (((N,), (N,), (N,)), BY_MACHINE),
@@ -61,7 +61,7 @@ def test_cond_that_moves_with_a_side_is_looked_at_first(shapes, skip):
     assert default_config(pattern(*shapes), V3).skip == skip
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "target, vector_bytes",
     [("x86-64", 16), ("x86-64-v2", 16), ("x86-64-v3", 64), ("x86-64-v4", 64)],
 )

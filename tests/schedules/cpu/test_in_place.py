@@ -4,7 +4,7 @@ import ctypes
 import mmap
 
 import numpy as np
-import pytest
+from pytest import mark
 
 from te_select.base import forks
 from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM, Span
@@ -51,7 +51,7 @@ def operand(rng, moves, shape, dtype):
     return rng.integers(0, 256, (*extents, np.dtype(dtype).itemsize), np.uint8).view(dtype)[..., 0]
 
 
-@pytest.mark.parametrize("span, inner", SPANS, ids=lambda each: getattr(each, "symbol", None))
+@mark.parametrize("span, inner", SPANS, ids=lambda each: getattr(each, "symbol", None))
 def test_output_may_be_one_of_the_sides(span, inner, tmp_path):
     call = compiled(span_function(span), tuple(SPAN_PARAMETERS.values()), tmp_path)
     rng = np.random.default_rng(inner)
@@ -96,7 +96,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize("span, part, name", KEPT)
+@mark.parametrize("span, part, name", KEPT)
 def test_memory_that_stays_is_not_touched(span, part, name, tmp_path):
     call = compiled(span_function(span), tuple(SPAN_PARAMETERS.values()), tmp_path)
     for flag in (SKIP, SKIP | STREAM, SKIP | BACKWARDS):

@@ -1,8 +1,8 @@
 """The table of instruction sets."""
 
-import dataclasses
+from dataclasses import replace
 
-import pytest
+from pytest import mark, raises
 
 from te_select.base.levels import Level
 from te_select.schedules.cpu import isa
@@ -10,14 +10,14 @@ from te_select.schedules.cpu import isa
 SVE = Level("aarch64:sve", 64, 4, {"sve": "sve"}, frozenset({"sve"}))
 
 
-@pytest.mark.parametrize("needs", [frozenset(), frozenset({"sve2"})])
+@mark.parametrize("needs", [frozenset(), frozenset({"sve2"})])
 def test_level_that_any_cpu_or_none_has_is_refused(needs):
-    level = dataclasses.replace(SVE, needs=needs)
-    with pytest.raises(ValueError, match="expected features of its row"):
-        dataclasses.replace(isa.AARCH64, levels=(*isa.AARCH64.levels, level))
+    level = replace(SVE, needs=needs)
+    with raises(ValueError, match="expected features of its row"):
+        replace(isa.AARCH64, levels=(*isa.AARCH64.levels, level))
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "features, name",
     [
         ("sse2 ssse3", "x86-64"),

@@ -1,11 +1,11 @@
 """The x86 schedule, read from the IR that it makes."""
 
-import dataclasses
 import itertools
+from dataclasses import asdict, fields, replace
 
 import numpy as np
-import pytest
 import tvm_ffi
+from pytest import mark, param, raises
 from tvm import s_tir, tirx
 
 from te_select import Workload
@@ -16,16 +16,17 @@ from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu import schedule as cpu
+from tests.support import alike, flat
 from tests.support import strategies as s
 from tests.support.cases import the_others_slow
-from tests.support.workloads import flat
+from tests.support.tuning import every_config
 
 V3 = resolve("x86-64-v3")
 
 
 def scheduled_loops(workload, **knobs):
     pattern = access_pattern(workload)
-    config = dataclasses.replace(cpu.default_config(pattern, V3.tvm), **knobs)
+    config = replace(cpu.default_config(pattern, V3.tvm), **knobs)
     sch = s_tir.Schedule(definition(workload))
     cpu.apply(sch, pattern, V3.tvm, config)
     loops = []
@@ -40,7 +41,7 @@ def test_vectors_in_flight_are_as_many_as_registers_hold():
     assert found == [(64, 2), (64, 2), (64, 4), (64, 4)]
 
 
-@pytest.mark.parametrize("rows, extents", [(255, [255 * 3, 7]), (256, [256, 3, 7])])
+@mark.parametrize("rows, extents", [(255, [255 * 3, 7]), (256, [256, 3, 7])])
 def test_outer_loops_are_fused_until_they_are_enough(rows, extents):
     """Dividing by the extent of the second would take as long as a short leaf."""
     shapes = [(rows, 1, 7), (1, 3, 7), (rows, 3, 7)]
@@ -48,33 +49,32 @@ def test_outer_loops_are_fused_until_they_are_enough(rows, extents):
     assert [int(loop.extent) for loop in loops] == extents
 
 
-@pytest.mark.parametrize("n, loops", [(4096, 1), (4097, 2)])
+@mark.parametrize("n, loops", [(4096, 1), (4097, 2)])
 def test_leaf_that_is_longer_than_a_piece_is_cut(n, loops):
     found = scheduled_loops(flat(n), piece=4096)
     assert len(found) == loops
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shapes",
     [
         [(70_001,)] * 3,
         [(9_001, 1), (9_001, 3), (3,)],
-        pytest.param([(401, 1), (401, 77), (77,)], marks=pytest.mark.slow),
-        pytest.param([(5, 1, 65), (1, 131, 1), (5, 131, 65)], marks=pytest.mark.slow),
+        param([(401, 1), (401, 77), (77,)], marks=mark.slow),
+        param([(5, 1, 65), (1, 131, 1), (5, 131, 65)], marks=mark.slow),
     ],
 )
-@pytest.mark.parametrize("dtype", the_others_slow(("uint8", "float32", "complex128"), ["float32"]))
+@mark.parametrize("dtype", the_others_slow(("uint8", "float32", "complex128"), ["float32"]))
 def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypatch):
     workload = Workload(*shapes, dtype, "multidirectional")
     pattern = access_pattern(workload)
     native = resolve("native")
     space = cpu.space(pattern, native.tvm)
-    assert set(space) == {field.name for field in dataclasses.fields(cpu.Config)}
+    assert set(space) == {field.name for field in fields(cpu.Config)}
     distinct = {}
-    for values in itertools.product(*space.values()):
-        drawn = cpu.Config(**dict(zip(space, values, strict=True)))
+    for drawn in every_config(workload, native):
         # All that may be streamed is streamed, at any size.
-        config = dataclasses.replace(drawn, stream_from=min(1, abs(drawn.stream_from)))
+        config = replace(drawn, stream_from=min(1, abs(drawn.stream_from)))
         distinct.setdefault(cpu.dedup_key(pattern, config), config)
     rng = np.random.default_rng(0)
     operands = s.operands(rng, workload)
@@ -90,7 +90,7 @@ def test_every_config_of_the_space_selects_the_same_bits(shapes, dtype, monkeypa
     for config in chosen:
         monkeypatch.setattr(cpu, "default_config", lambda *_, chosen=config: chosen)
         kernel = build.kernel(workload, tuning_logs=False)
-        assert dict(kernel.config) == dataclasses.asdict(config)
+        assert dict(kernel.config) == asdict(config)
         assert np.array_equal(s.as_bytes(kernel(*operands)), want), config
 
 
@@ -117,7 +117,7 @@ def test_call_takes_the_function_that_is_for_it():
     assert [taken(pixels, 0, n=9, c=c) for c in (63, 64)] == ["short_rows", ""]
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shapes, leaves",
     [
         ([(1 << 20,)] * 3, ["plain run"]),
@@ -136,9 +136,9 @@ def test_variant_says_what_its_leaf_is(shapes, leaves):
 def test_function_for_short_rows_takes_few_of_them_at_a_time():
     pattern = access_pattern(Workload(["n", 1], ["n", "c"], ["n", "c"]))
     config = cpu.default_config(pattern, V3.tvm)
-    fewer = dataclasses.replace(config, piece=64)
+    fewer = replace(config, piece=64)
     assert cpu.variants(pattern, fewer)[0].config.piece == 64
-    serial = dataclasses.replace(config, bytes_per_thread=0, piece=1 << 30)
+    serial = replace(config, bytes_per_thread=0, piece=1 << 30)
     assert [each.config.piece for each in cpu.variants(pattern, serial)] == [1 << 30] * 2
 
 
@@ -147,24 +147,24 @@ def test_function_for_small_calls_looks_at_no_cond():
     default = cpu.default_config(pattern, V3.tvm)
     small, main = cpu.variants(pattern, default)
     assert main.config.skip and not small.config.skip
-    serial = dataclasses.replace(default, bytes_per_thread=0)
+    serial = replace(default, bytes_per_thread=0)
     assert len(cpu.variants(pattern, serial)) == 1
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "workload",
-    [Workload((), (), ()), Workload((9001, 1), (9001, 3), (3,)), flat("n")],
+    [alike(), Workload((9001, 1), (9001, 3), (3,)), flat("n")],
     ids=str,
 )
 def test_config_is_read_back_from_the_function(workload):
     pattern = access_pattern(workload)
     for unroll, skip in itertools.product((1, 8), (0, 1)):
         default = cpu.default_config(pattern, V3.tvm)
-        config = dataclasses.replace(default, unroll=unroll, skip=skip, piece=4096)
-        func = schedule(workload, V3, config=dataclasses.asdict(config)).func
+        config = replace(default, unroll=unroll, skip=skip, piece=4096)
+        func = schedule(workload, V3, config=asdict(config)).func
         assert cpu.config_of(func) == config
 
 
 def test_function_without_a_leaf_has_no_config():
-    with pytest.raises(ValueError, match="no leaf"):
+    with raises(ValueError, match="no leaf"):
         cpu.config_of(definition(flat(4)))

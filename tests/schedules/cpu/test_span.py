@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from pytest import mark
 
 from te_select.backends.cpu import lowering
 from te_select.backends.targets import resolve
@@ -20,7 +20,7 @@ SPANS = {
 }
 
 
-@pytest.mark.parametrize("name", SPANS)
+@mark.parametrize("name", SPANS)
 def test_span_is_the_golden_one(name, update_golden):
     text = golden.readable(span_function(SPANS[name]).script()) + "\n"
     golden.check(Path(__file__).parent / "golden_spans" / f"{name}.tir", text, update_golden)
@@ -35,7 +35,7 @@ def llvm(span):
 ACCESS = re.compile(r" (?:load|store) .*?, align (\d+)")
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "span",
     [
         *(Span(4, *moves, 1, 64, 2, False, False) for moves in ("fff", "ffs", "fss", "sff", "sfs")),
@@ -53,7 +53,7 @@ def test_code_assumes_alignment_only_past_the_cache(span):
     assert {ACCESS.search(line)[1] for line in others} == {"1"}
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "width, moves, inputs",
     [
         (4, "fff", {"then_1", "else__1"}),

@@ -1,18 +1,17 @@
 """The CUDA schedule, read from the IR that it makes, and its lowering."""
 
-import dataclasses
+from dataclasses import replace
 
-import pytest
 import tvm_ffi
+from pytest import mark, raises
 from tvm import tirx
 
-from te_select import Workload
-from te_select.errors import SelectError
+from te_select import SelectError, Workload
 from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
 from te_select.schedules.cuda import span as spans
+from tests.support import flat_and_scalar
 from tests.support.cuda_emulation import lowered, scheduled
-from tests.support.workloads import flat_and_scalar
 
 BIG = 1 << 25
 
@@ -34,7 +33,7 @@ def test_grid_is_never_larger_than_cuda_takes():
     assert str(cuda.LARGEST_GRID) in lowered(flat_and_scalar("n")).blocks
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "else_, wrong",
     [
         *(((64, 1), letter) for letter in "sif"),
@@ -45,10 +44,8 @@ def test_grid_is_never_larger_than_cuda_takes():
 )
 def test_span_whose_operand_moves_in_another_way_is_refused(else_, wrong, monkeypatch):
     right = cuda.span_of
-    monkeypatch.setattr(
-        cuda, "span_of", lambda *given: dataclasses.replace(right(*given), else_=wrong)
-    )
-    with pytest.raises(SelectError, match="has no span"):
+    monkeypatch.setattr(cuda, "span_of", lambda *given: replace(right(*given), else_=wrong))
+    with raises(SelectError, match="has no span"):
         lowered(Workload((64, 1), (64, 8), else_))
 
 
@@ -77,7 +74,7 @@ FULL = cuda.STREAM_FROM_BYTES // 4 // 1024, 1024
 COLUMN = FULL[0], 1
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shapes, dtype, moves",
     [
         *((shapes, "float32", moves) for shapes, moves in (
@@ -113,9 +110,7 @@ def test_grid_is_capped_where_it_has_more_tiles_than_that():
 def test_cap_that_is_not_reached_makes_no_difference():
     pattern = access_pattern(flat_and_scalar(9000))
     config = cuda.default_config(pattern, None)
-    effects = [
-        cuda.dedup_key(pattern, dataclasses.replace(config, max_blocks=most)) for most in (0, 9, 8)
-    ]
+    effects = [cuda.dedup_key(pattern, replace(config, max_blocks=most)) for most in (0, 9, 8)]
     assert effects[0] == effects[1] != effects[2]
 
 
@@ -139,7 +134,7 @@ def test_names_that_are_no_identifiers_in_c_are_not_used():
     assert "while" not in function.kernel and "sizes[0]" in function.blocks
 
 
-@pytest.mark.parametrize("shape", [(0,), (4, 0)])
+@mark.parametrize("shape", [(0,), (4, 0)])
 def test_nothing_to_do_has_no_blocks(shape):
     function = lowered(Workload(shape, shape, ()))
     assert function.blocks == "0"

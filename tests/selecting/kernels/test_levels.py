@@ -4,17 +4,16 @@ import json
 import shutil
 import sys
 
-import pytest
+from pytest import fixture, mark, raises
 
-import te_select
+from te_select import TargetError, load
 from te_select.backends.targets import resolve
-from te_select.errors import TargetError
 from te_select.operator import family
 from te_select.runtime.call.cpu import features
 from te_select.selecting.kernels import building
+from tests.support import output
 from tests.support.cases import the_others_slow
 from tests.support.machines import on_x86_64
-from tests.support.programs import output
 from tests.support.where_calls import path_of_python
 
 pytestmark = on_x86_64
@@ -44,7 +43,7 @@ print(json.dumps([number, te_select.where.stats().calls, "tvm" in sys.modules]))
 """
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def path(tmp_path_factory):
     made = tmp_path_factory.mktemp("levels") / "where.so"
     made.write_bytes(building.build_family(PARTS, ",".join(LEVELS)).image)
@@ -57,7 +56,11 @@ def used(path, *emulator):
     Nothing can be built there: the cache is a file.
     """
     said = output(
-        *(*emulator, sys.executable, "-c", USE, path),
+        *emulator,
+        sys.executable,
+        "-c",
+        USE,
+        path,
         OPENBLAS_CORETYPE="",  # NumPy's BLAS is to ask the emulated CPU, too
         TE_SELECT_CACHE_DIR="/dev/null",
         PYTHONPATH=path_of_python(),
@@ -70,18 +73,18 @@ def test_this_cpu_runs_the_best_level_that_it_can(path):
     assert used(path) == (HERE[-1], 4, False)
 
 
-@pytest.mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
-@pytest.mark.parametrize("cpu", the_others_slow(CPUS, ["Haswell"]))
+@mark.skipif(EMULATOR is None, reason="qemu-x86_64 is not installed")
+@mark.parametrize("cpu", the_others_slow(CPUS, ["Haswell"]))
 def test_an_older_cpu_runs_an_older_level(path, cpu):
     assert used(path, EMULATOR, "-cpu", cpu) == (CPUS[cpu], 4, False)
 
 
 def test_load_takes_it_with_every_level(path):
-    library = te_select.load(path)
+    library = load(path)
     assert len(library) == sum(len(family.parts()[name]) for name in PARTS)
     assert {(kernel.level, kernel.levels) for kernel in library.values()} == {(HERE[-1], LEVELS)}
 
 
 def test_a_target_that_is_no_cpu_is_refused():
-    with pytest.raises(TargetError, match="is no CPU"):
+    with raises(TargetError, match="is no CPU"):
         building.build_family(PARTS, "cuda:sm_90")

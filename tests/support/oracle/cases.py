@@ -1,33 +1,31 @@
 """The cases: operands, and what is odd about them."""
 
-import itertools
 import math
 from functools import partial
+from itertools import product
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from te_select import Workload
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.workload import Workload
+from tests.support import alike, flat
 from tests.support import operands as random
 from tests.support.hand_made import CUDA, READ_ONLY, HandMade
 from tests.support.operands import frozen, shifted
 from tests.support.oracle.comparison import NAMES, Case
-from tests.support.workloads import flat
 
 _AROUND = 4096  # elements; more than a row of any case
 
-SAME = Workload((3, 4), (3, 4), (3, 4))
-HALVES = Workload((3, 4), (3, 4), (3, 4), "float16")
-OF_WIDTHS = [SAME] + [
-    Workload((3, 4), (3, 4), (3, 4), dtype) for dtype in ("int8", "bfloat16", "complex128")
-]
+SAME = alike(3, 4)
+HALVES = alike(3, 4, dtype="float16")
+OF_WIDTHS = [SAME] + [alike(3, 4, dtype=dtype) for dtype in ("int8", "bfloat16", "complex128")]
 BYTES = flat(64, "uint8")
 TRUTHS = flat(64, "bool")
 SQUARE = Workload((4, 4), (4,), (4, 4), "int32")
 NAMED = Workload(("n", 1), ("n", "m"), ("m",), "int16")
 LINE = flat("n")
-ROW = Workload((1, 4), (1, 4), (1, 4))
+ROW = alike(1, 4)
 
 
 def bits(shape, dtype, seed=0):
@@ -76,22 +74,22 @@ def _selects():
         yield _case(f"{n} elements", LINE, n=n)
     for n, m in ((1, 1), (2, 7), (0, 3), (5, 50), (16, 7), (16, 18), (16, 64)):
         yield _case(f"{n} rows of {m}", NAMED, n=n, m=m)
-    yield _case("single values", Workload((), (), ()))
+    yield _case("single values", alike())
     empty = Workload((4, 0), (4, 1), (), "bfloat16", "multidirectional")
     yield _case("no columns", empty)
-    for workload, name in itertools.product((*OF_WIDTHS, TRUTHS), ("then", "else_")):
+    for workload, name in product((*OF_WIDTHS, TRUTHS), ("then", "else_")):
         yield _case(
             f"{workload.dtype} in place", workload, "", name,
             together=lambda given, name=name: given.update(out=given[name]),
         )  # fmt: skip
-    for name, offset in itertools.product(NAMES[:3], (-64, 64)):
+    for name, offset in product(NAMES[:3], (-64, 64)):
         yield _case(f"out {offset} behind", BYTES, "", name, together=_placed(name, offset))
     yield _case("unit axis of any stride", ROW, "", "then", lambda a: _strided(a, (1, 4), (400, 4)))
     for name in ("then", "else_"):
         again = _restrided(name)
         yield _case("in place with another unit stride,", ROW, "restrided", name, together=again)
     kinds = (BYTES, 1, {}), (BYTES, 8, {}), (LINE, 4, {"n": 99}), (NAMED, 2, {"n": 16, "m": 64})
-    for (kind, by, sizes), name in itertools.product(kinds, NAMES):
+    for (kind, by, sizes), name in product(kinds, NAMES):
         behind = partial(shifted, by=by)
         yield _case(f"{kind.dtype} {by} behind a vector,", kind, "", name, behind, **sizes)
 
@@ -124,7 +122,7 @@ _LAYOUTS = {
 
 
 def _layouts():
-    for kind, name in itertools.product(OF_WIDTHS, NAMES):
+    for kind, name in product(OF_WIDTHS, NAMES):
         for how, change in _LAYOUTS.items():
             yield _case(f"{kind.dtype} in {how},", kind, "strides", name, change)
         if name != "out":
@@ -140,7 +138,7 @@ def _layouts():
         change = partial(_strided, shape=(3, 4), strides=strides)
         yield _case(f"steps {strides} of", SAME, oddity, "out", change)
     for dtype, by in (("complex64", 4), ("complex128", 8)):
-        kind = Workload((3, 4), (3, 4), (3, 4), dtype)
+        kind = alike(3, 4, dtype=dtype)
         oddity = "half an element" if by < 8 else "half a vector"
         for way, odd, ahead in (("aligned", oddity, by), ("misaligned", "misaligned", by // 2)):
             yield _case(f"halves of {dtype} {way}", kind, odd, "out", partial(shifted, by=ahead))
@@ -160,7 +158,7 @@ def _instead(value):
 
 
 def _overlaps():
-    for name, offset in itertools.product(NAMES[:3], (-63, -1, 1, 3, 63)):
+    for name, offset in product(NAMES[:3], (-63, -1, 1, 3, 63)):
         yield _case(f"out {offset} behind", BYTES, "overlap", name, together=_placed(name, offset))
     yield _case("out is", TRUTHS, "overlap", "cond", together=lambda g: g.update(out=g["cond"]))
     yield _case(
@@ -187,7 +185,7 @@ def _refusals():
         yield _case("one row as", SAME, "lower rank", name, lambda a: a[0].copy())
     yield _case("bytes as", SAME, "type", "cond", lambda a: a.view(np.uint8))
     yield _case("signed bytes as", SAME, "type", "cond", lambda a: a.view(np.int8))
-    for name, dtype in itertools.product(NAMES[1:], ("uint32", "float64", "float16")):
+    for name, dtype in product(NAMES[1:], ("uint32", "float64", "float16")):
         yield _case(f"{dtype} as", SAME, "type", name, partial(np.ones_like, dtype=dtype))
     for name in ("then", "else_", "out"):
         yield _case("another size of", LINE, "size", name, lambda _: np.zeros(5, "f4"), n=4)
@@ -239,7 +237,7 @@ _LOOPS = (
 
 def _walks():
     """Loops of every kind: runs, rows and tiles, with any operand laid out in any way."""
-    every = itertools.product(enumerate(_LOOPS), enumerate(_TURNED.items()), range(3))
+    every = product(enumerate(_LOOPS), enumerate(_TURNED.items()), range(3))
     for (k, loops), (j, (how, change)), i in every:
         dtype = ("u1", "u2", "f4", "f8", "c16")[(k + j + i) % 5]
         odd = NAMES[(k + j + i) % 4]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from te_select.operator.workload import Workload
+from te_select import Workload
 
 NAMES = ("cond", "then", "else_", "out")
 Operands = dict[str, Any]

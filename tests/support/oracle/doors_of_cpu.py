@@ -1,12 +1,12 @@
 """The doors of a CPU: a kernel, and where() for operands of any shapes, each in several ways."""
 
-import ctypes
 import dataclasses
+from ctypes import CFUNCTYPE, byref, c_char_p, c_int64, c_size_t, c_void_p
 
 import numpy as np
 import tvm_ffi
 
-from te_select.errors import ArgumentError, DTypeError, SelectError
+from te_select import ArgumentError, DTypeError, SelectError
 from te_select.operator import family
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.runtime.artifact.manifest import c_name
@@ -47,9 +47,9 @@ def call_plain(
     more=(),
 ):
     """Call the plain C function of a kernel; its status, and the last error without its name."""
-    opened.te_select_error.restype = ctypes.c_char_p
-    pointers = (ctypes.c_void_p(_address(operand)) for operand in operands)
-    status = opened[c_name(workload)](*pointers, *map(ctypes.c_int64, sizes), *more)
+    opened.te_select_error.restype = c_char_p
+    pointers = (c_void_p(_address(operand)) for operand in operands)
+    status = opened[c_name(workload)](*pointers, *map(c_int64, sizes), *more)
     return status, opened.te_select_error().decode().removeprefix(f"{workload.name}: ")
 
 
@@ -90,15 +90,15 @@ def function(library, name):
 
 def _by_where_in_c(library, given, pool=None):
     filled = call_of(*(given[name] for name in NAMES))
-    result = code(library).te_select_where_call_on(ctypes.byref(filled), pool, None, 3)
+    result = code(library).te_select_where_call_on(byref(filled), pool, None, 3)
     if result < 0:
         raise ValueError(f"result {result}")
 
 
-_PIECE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
+_PIECE = CFUNCTYPE(None, c_void_p, c_size_t)
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p, _PIECE, ctypes.c_size_t, ctypes.c_void_p)
+@CFUNCTYPE(None, c_void_p, _PIECE, c_size_t, c_void_p)
 def _one_by_one(_pool, piece, count, data):
     """The parallel-for of a pool."""
     for i in range(count):

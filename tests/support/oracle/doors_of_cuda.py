@@ -1,14 +1,13 @@
 """The doors of a CUDA device: the source of the kernels runs on the CPU, on a stand-in driver."""
 
 import contextlib
-import ctypes
+from ctypes import c_uint64, c_void_p
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-import te_select
-from te_select.errors import ArgumentError
+from te_select import ArgumentError, load
 from tests.support import cuda_standin
 from tests.support.cuda_emulation import Emulated, lowered
 from tests.support.hand_made import CPU, CUDA, HandMade, handed
@@ -38,7 +37,7 @@ class OnCuda:
         arrays = [each for each in given.values() if isinstance(each, np.ndarray)]
         self.emulated.allow(arrays)
         for each in arrays:
-            at, size = ctypes.c_uint64(each.ctypes.data), ctypes.c_uint64(max(each.nbytes, 1))
+            at, size = c_uint64(each.ctypes.data), c_uint64(max(each.nbytes, 1))
             cuda_standin.fake_library().fake_memory(0, at, size)
 
 
@@ -50,7 +49,7 @@ def library(folder):
         shared[key] = shared.get(key) or lowered(each, f"kernel_{len(shared)}")
     functions = [shared[each.shapes, each.element.width] for each in WORKLOADS]
     path = cuda_standin.build(WORKLOADS, folder / "cuda.so", functions=functions, plain=True)
-    return OnCuda(te_select.load(path), Emulated.of(list(shared.values()), folder))
+    return OnCuda(load(path), Emulated.of(list(shared.values()), folder))
 
 
 def _on_device(on_cuda, given):
@@ -84,7 +83,7 @@ def _by_packed_function(on_cuda, workload, given):
 
 def _by_plain_function(on_cuda, workload, given):
     on_cuda.lend(_but_values(given))
-    cpu.by_plain_function(on_cuda.kernels, workload, given, ctypes.c_void_p())
+    cpu.by_plain_function(on_cuda.kernels, workload, given, c_void_p())
 
 
 _OTHERS = {

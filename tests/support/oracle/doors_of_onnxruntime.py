@@ -1,7 +1,7 @@
 """The door of ONNX Runtime: a session of one Where, which is given the addresses of operands."""
 
 import ctypes
-import functools
+from functools import cache
 
 import numpy as np
 import onnxruntime
@@ -20,7 +20,7 @@ _TYPES = {
 }
 
 
-@functools.cache
+@cache
 def _registered(path):
     """The CPU as te-select's provider in a library sees it, and as that of ONNX Runtime does."""
     onnxruntime.register_execution_provider_library(path, path)
@@ -29,7 +29,7 @@ def _registered(path):
     return [devices[path], own]
 
 
-@functools.cache
+@cache
 def _session(path, dtype, opset):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 import te_select
-from te_select.errors import ArgumentError
+from te_select import ArgumentError
 from te_select.operator import family
 from te_select.operator.dtypes import ELEMENT_TYPES, numpy_dtype
 from te_select.selecting.kernels import library

@@ -1,12 +1,12 @@
 """How busy other programs keep the servers of a fleet: counted there, and read here."""
 
 import os
-import time
+from time import monotonic, process_time
 from types import SimpleNamespace
 
 import psutil
-import pytest
 import tvm_ffi
+from pytest import approx
 
 from te_select.timing.cores import LIMITS, Load
 from te_select.tuning.fleet import measurer as fleet
@@ -22,9 +22,9 @@ def test_probe_counts_what_the_servers_cpus_do(tmp_path, monkeypatch):
     monkeypatch.setenv(LIMITS[0], "3")
     monkeypatch.setenv(LIMITS[1], "4,2")
     probe = tvm_ffi.load_module(fleet._compile_probe(tmp_path))
-    least = time.monotonic(), used(), time.process_time()
+    least = monotonic(), used(), process_time()
     said = str(probe["load"]()).split("\n")
-    most = time.monotonic(), used(), time.process_time()
+    most = monotonic(), used(), process_time()
     for low, value, high in zip(least, map(float, said[:3]), most, strict=True):
         assert low - 1e-5 <= value <= high + 1e-5
     assert said[3:] == [str(len(os.sched_getaffinity(0))), "3", "4,2"]
@@ -37,6 +37,6 @@ def test_watch_on_a_fleet_says_what_the_busiest_server_says(monkeypatch):
     other.load = Load()
     watch = measurer.watch()
     one.load = Load(2, 10, 2)
-    assert watch.others() == pytest.approx(1.0)
+    assert watch.others() == approx(1.0)
     one.load, other.load = Load(5, 11, 3), Load(2, 2, 1)
-    assert watch.others() == pytest.approx(0.5)
+    assert watch.others() == approx(0.5)

@@ -1,6 +1,6 @@
 import contextlib
 
-import pytest
+from pytest import fixture, mark, raises
 
 import te_select
 from te_select import Workload
@@ -9,10 +9,10 @@ from te_select.tuning.options import open_measurer
 from tests.support.tuning_candidates import BAD_BUILDER, candidate
 from tests.support.tuning_fleet import Fleet
 
-pytestmark = pytest.mark.slow
+pytestmark = mark.slow
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def one(tmp_path_factory):
     """A fleet of one server, for tests that leave it alive."""
     started = Fleet(1, tmp_path_factory.mktemp("one"))
@@ -35,11 +35,11 @@ def test_run_outlives_a_server_and_stops_without_any(tmp_path, monkeypatch):
         assert all(0 < min(each.seconds) < 1 for each in found)
         assert servers.registered() == 1
 
-        monkeypatch.setattr(fleet, "PATIENCE", 3)
+        monkeypatch.setattr("te_select.tuning.fleet.measurer.PATIENCE", 3)
         rest = measurer.measure(candidate() for _ in range(8))
         assert next(rest).seconds
         servers.end(1)
-        with pytest.raises(te_select.TuningError, match="no server was there for 3 s"):
+        with raises(te_select.TuningError, match="no server was there for 3 s"):
             list(rest)
 
 
@@ -56,10 +56,10 @@ def test_server_checks_widths_and_finalists_take_turns(one):
         assert [each.seconds and len(each.seconds) for each in turns] == [4, None, 4]
 
 
-@pytest.mark.parametrize("grace", [fleet.GRACE_SECONDS, 0.0])
+@mark.parametrize("grace", [fleet.GRACE_SECONDS, 0.0])
 def test_abandoned_run_gives_its_server_back(one, monkeypatch, grace):
     """Without grace, the client dies while the server is at work."""
-    monkeypatch.setattr(fleet, "GRACE_SECONDS", grace)
+    monkeypatch.setattr("te_select.tuning.fleet.measurer.GRACE_SECONDS", grace)
     with open_measurer(one.url, jobs=1) as measurer:
         abandoned = measurer.measure(candidate() for _ in range(4))
         assert next(abandoned).seconds

@@ -1,20 +1,20 @@
 """What becomes of a server after a job; no process is started."""
 
-import pytest
+from pytest import fixture, mark, raises
 
 from te_select import TuningError
 from te_select.timing.cores import Load
 from te_select.tuning.fleet import measurer as module
 from te_select.tuning.measuring.process import LONGEST, Worker, WorkerError
 from te_select.tuning.task import Built, Candidate
-from tests.support.workloads import flat_and_scalar
+from tests.support import flat_and_scalar
 
 W = flat_and_scalar(7)
 BUILT = [Built(Candidate(W, "native", {"unroll": k}), f"{k}.so") for k in range(2)]
 RIGHT, WRONG = {"seconds": (1e-3,)}, {"failure": "out[0,0] is not what NumPy selects"}
 
 
-@pytest.fixture
+@fixture
 def server(tmp_path, monkeypatch):
     made = module.Server(tmp_path)
     made.requests, made.ended, made.answers = [], [], []
@@ -26,15 +26,15 @@ def server(tmp_path, monkeypatch):
             raise answer
         return answer
 
-    monkeypatch.setattr(Worker, "request", request)
+    monkeypatch.setattr("te_select.tuning.measuring.process.Worker.request", request)
     monkeypatch.setattr(Worker, "kill", lambda worker: made.ended.append(worker.is_connected))
-    monkeypatch.setattr(Worker, "is_running", lambda _: True)
+    monkeypatch.setattr("te_select.tuning.measuring.process.Worker.is_running", lambda _: True)
     made.is_connected = True
     return made
 
 
-@pytest.mark.parametrize(
-    ("answer", "stays"),
+@mark.parametrize(
+    "answer, stays",
     [
         ({"results": [RIGHT, RIGHT]}, True),
         ({"results": [RIGHT, WRONG]}, False),
@@ -55,7 +55,7 @@ def test_server_is_given_back_unless_all_candidates_were_right(server, answer, s
 
 def test_server_whose_process_has_died_is_lost(server, monkeypatch):
     """A new process would have no connection."""
-    monkeypatch.setattr(Worker, "is_running", lambda _: False)
+    monkeypatch.setattr("te_select.tuning.measuring.process.Worker.is_running", lambda _: False)
     assert server.run(BUILT, None, 60.0) == {"lost": "the connection has died"}
     assert not server.requests and not server.is_connected
 
@@ -67,11 +67,11 @@ def test_loads_of_all_jobs_add_up(server):
     assert server.load == Load(2.0, 4.0, 8.0, 17.0)
 
 
-@pytest.mark.parametrize("answer", [WorkerError("took longer"), {"failure": "no server"}])
+@mark.parametrize("answer", [WorkerError("took longer"), {"failure": "no server"}])
 def test_connection_that_fails_is_an_error(server, answer):
     server.is_connected = False
     server.answers = [answer]
-    with pytest.raises(TuningError, match=r"the connection took longer|no server"):
+    with raises(TuningError, match=r"the connection took longer|no server"):
         server.connect("tracker", "key")
     assert not server.is_connected
     server.answers = [{"machine": "a CPU"}]

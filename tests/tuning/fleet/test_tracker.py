@@ -4,38 +4,38 @@ import contextlib
 import socket
 import threading
 
-import pytest
+from pytest import mark, raises
 
 from te_select import TuningError
-from te_select.tuning.fleet import tracker
+from te_select.tuning.fleet.tracker import servers
 from te_select.tuning.options import open_measurer
 
 HOST = "127.0.0.1"
 
 
-@pytest.mark.parametrize(
-    ("keys", "said"),
+@mark.parametrize(
+    "keys, said",
     [(["kind", "also", "kind"], "one of also, kind$"), ([], "python -m tvm.exec.rpc_server")],
 )
 def test_unserved_key_is_an_error_that_names_those_served(monkeypatch, keys, said):
     told = {"server_info": [{"key": f"server:{key}"} for key in keys]}
-    monkeypatch.setattr(tracker, "ask", lambda *_: told)
-    with pytest.raises(TuningError, match=f"'other' at the RPC tracker h:9; expected {said}"):
-        tracker.servers(("h", 9), "other")
-    assert not keys or tracker.servers(("h", 9), "kind") == 2
+    monkeypatch.setattr("te_select.tuning.fleet.tracker.ask", lambda *_: told)
+    with raises(TuningError, match=f"'other' at the RPC tracker h:9; expected {said}"):
+        servers(("h", 9), "other")
+    assert not keys or servers(("h", 9), "kind") == 2
 
 
 def test_tracker_that_is_not_there_is_an_error():
     with socket.socket() as taken:
         taken.bind((HOST, 0))  # without listening
         port = taken.getsockname()[1]
-        with pytest.raises(TuningError, match=r"does not answer.*rpc_tracker"):
+        with raises(TuningError, match=r"does not answer.*rpc_tracker"):
             open_measurer(f"rpc://{HOST}:{port}/kind")
 
 
-@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", None])
+@mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", None])
 def test_what_is_no_tracker_is_an_error(answer, monkeypatch):
-    monkeypatch.setattr(tracker, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("te_select.tuning.fleet.tracker.ANSWER_SECONDS", 0.5)
     with socket.create_server((HOST, 0)) as server:
 
         def serve():
@@ -50,6 +50,6 @@ def test_what_is_no_tracker_is_an_error(answer, monkeypatch):
 
         thread = threading.Thread(target=serve)
         thread.start()
-        with pytest.raises(TuningError, match="does not answer"):
-            tracker.servers((HOST, server.getsockname()[1]), "kind")
+        with raises(TuningError, match="does not answer"):
+            servers((HOST, server.getsockname()[1]), "kind")
         thread.join()

@@ -1,30 +1,31 @@
 """The client's side of a server, whose session is a stand-in."""
 
 from types import SimpleNamespace
-from unittest import mock
+from unittest.mock import MagicMock, Mock
 
 import numpy as np
-import pytest
+from pytest import fixture, mark, raises
 
 from te_select import TuningError, Workload
 from te_select.timing import rounds
 from te_select.timing.cores import Load
 from te_select.tuning.fleet import worker as module
 from te_select.tuning.measuring import run_worker
+from tests.support import alike
 from tests.support.clock import Clock
 
 W = Workload((2, 1), (2, 3), ())
 TARGET = {"name": "x", "architecture": "x86_64", "cpu_features": ["avx2", "fma"]}
 
 
-@pytest.fixture
+@fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(module, "time", made)
+    monkeypatch.setattr("te_select.tuning.fleet.worker.time", made)
     return made
 
 
-@pytest.fixture
+@fixture
 def worker(monkeypatch):
     made = module.Worker()
     loads = iter(("10\n4\n2\n8\n\n", "13\n9\n4\n8\n6\n"))
@@ -33,17 +34,17 @@ def worker(monkeypatch):
     made._probe = {
         "watch": made.asked.append,
         "load": lambda: made.asked.append("load") or next(loads),
-        "fill": mock.Mock(),
+        "fill": Mock(),
         "compare": lambda *_: made.at,
     }
-    made._session = mock.MagicMock()
+    made._session = MagicMock()
     made._features = {"sse2", "avx2", "fma"}
-    made._inputs = mock.MagicMock()
+    made._inputs = MagicMock()
     made._shape = (2, 3)
     stored = SimpleNamespace(
         manifest=SimpleNamespace(target=TARGET, kernels=[SimpleNamespace(workload=W)])
     )
-    monkeypatch.setattr(module.stored, "read", lambda _: stored)
+    monkeypatch.setattr("te_select.tuning.fleet.worker.stored.read", lambda _: stored)
     return made
 
 
@@ -52,7 +53,7 @@ def test_server_is_watched_while_it_measures_for_its_load(worker, clock, monkeyp
         worker.asked.append("measure")
         return {"results": []}
 
-    monkeypatch.setattr(run_worker.Worker, "measure", measure)
+    monkeypatch.setattr("te_select.tuning.measuring.run_worker.Worker.measure", measure)
     found = worker.measure([], None, 1.25)
     # It is watched for whole seconds, then not any more.
     assert worker.asked == [2, "load", "measure", 0, "load"]
@@ -60,18 +61,18 @@ def test_server_is_watched_while_it_measures_for_its_load(worker, clock, monkeyp
     assert found == {"results": [], "load": Load(3.0, 5.0, 2.0, 26.0)}
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0.9, "lost"), (1.0, "failure"), (5.0, "failure")])
+@mark.parametrize("seconds, said", [(0.9, "lost"), (1.0, "failure"), (5.0, "failure")])
 def test_error_is_a_loss_before_the_time_is_over(worker, clock, monkeypatch, seconds, said):
     def fail(*_):
         clock.now = seconds
         raise RuntimeError("the connection is closed")
 
-    monkeypatch.setattr(run_worker.Worker, "measure", fail)
+    monkeypatch.setattr("te_select.tuning.measuring.run_worker.Worker.measure", fail)
     text = {"lost": "RuntimeError: the connection is closed"}.get(said, "the run took longer than")
     assert worker.measure([], None, 1.0)[said].startswith(text)
 
 
-@pytest.mark.parametrize(("turns", "asked"), [(None, rounds.FEWEST), (4, 4)])
+@mark.parametrize("turns, asked", [(None, rounds.FEWEST), (4, 4)])
 def test_kernels_take_so_many_turns(worker, turns, asked):
     found = worker.times({"a": lambda: 1.0, "b": lambda: 2.0}, turns)
     assert {name: timing.seconds for name, timing in found.items()} == {
@@ -96,21 +97,21 @@ def test_sample_is_warmed_up_and_has_the_seconds_of_others(worker):
 
 def test_first_wrong_byte_is_told_as_an_element(worker):
     worker.at = 4 * 4 + 3
-    with pytest.raises(TuningError, match=r"^out\[1,1\] is not what NumPy selects"):
+    with raises(TuningError, match=r"^out\[1,1\] is not what NumPy selects"):
         worker._checked("lib.so")
 
 
 def test_server_that_lacks_a_feature_gets_nothing(worker):
     worker._features = {"sse2", "fma"}
-    with pytest.raises(TuningError, match=r"lacks avx2, which target x needs"):
+    with raises(TuningError, match=r"lacks avx2, which target x needs"):
         worker._checked("lib.so")
     worker._session.upload.assert_not_called()
 
 
 def test_operands_are_those_of_the_problem(worker, monkeypatch):
-    monkeypatch.setattr(module.runtime, "tensor", lambda array, device: array)
-    monkeypatch.setattr(module.runtime, "empty", lambda *given: given[:2])
-    for workload, shape in ((W, (2, 3)), (Workload((), (), ()), (1,))):
+    monkeypatch.setattr("te_select.tuning.fleet.worker.runtime.tensor", lambda array, device: array)
+    monkeypatch.setattr("te_select.tuning.fleet.worker.runtime.empty", lambda *given: given[:2])
+    for workload, shape in ((W, (2, 3)), (alike(), (1,))):
         problem = run_worker.Problem(workload)
         worker._hold(problem)
         assert worker._shape == shape

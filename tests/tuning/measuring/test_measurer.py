@@ -1,14 +1,14 @@
 import itertools
-import os
 import select
 import signal
 import subprocess
 import sys
 import textwrap
-import time
+from os import killpg
 from pathlib import Path
+from time import monotonic, sleep
 
-import pytest
+from pytest import fixture, mark, raises
 
 import te_select
 from te_select.tuning.measuring import measurer as module
@@ -22,18 +22,18 @@ from tests.support.tuning_candidates import (
     is_running,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = mark.slow
 
 PATIENCE = 60  # seconds for a process to do what it always does
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def measurer():
     with open_measurer(jobs=1) as opened:
         yield opened
 
 
-@pytest.fixture
+@fixture
 def bad_measurer(monkeypatch):
     monkeypatch.setattr("te_select.tuning.measuring.measurer.BUILD_WORKER", BAD_BUILDER)
     with open_measurer(jobs=1, timeout=4) as opened:
@@ -45,10 +45,10 @@ def command(pid):
 
 
 def wait_for(condition):
-    end = time.monotonic() + PATIENCE
+    end = monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
+        assert monotonic() < end
+        sleep(0.02)
 
 
 def outcome(measurements, cand):
@@ -78,9 +78,9 @@ def test_faulty_candidate_fails_and_the_next_is_measured(bad_measurer):
 
 
 def test_full_disk_ends_the_session_and_fails_no_candidate(bad_measurer):
-    with pytest.raises(te_select.TuningError, match="cannot go on: no temporary folder can be"):
+    with raises(te_select.TuningError, match="cannot go on: no temporary folder can be"):
         list(bad_measurer.measure([candidate(fault="no room")]))
-    with pytest.raises(te_select.TuningError, match="No space left on device"):
+    with raises(te_select.TuningError, match="No space left on device"):
         bad_measurer.interleave([candidate(), candidate(fault="no room")], 3)
     (after,) = bad_measurer.measure([candidate()])
     assert after.failure is None
@@ -95,7 +95,7 @@ def test_workers_import_together_and_before_a_kernel_is_timed(monkeypatch):
         seen.append(all(worker._is_ready for worker in opened._workers))
         return timed(self, *args)
 
-    monkeypatch.setattr(module.RunWorker, "measure", measure)
+    monkeypatch.setattr("te_select.tuning.measuring.measurer.RunWorker.measure", measure)
     with open_measurer(jobs=2) as opened:
         opened.launch()
         workers = [*opened._workers, opened._worker]
@@ -108,7 +108,7 @@ def test_workers_import_together_and_before_a_kernel_is_timed(monkeypatch):
 def test_worker_that_died_between_two_candidates_is_replaced(measurer):
     list(measurer.measure([candidate()]))
     measurer._worker.start()
-    os.killpg(measurer._worker._process.pid, signal.SIGKILL)
+    killpg(measurer._worker._process.pid, signal.SIGKILL)
     measurer._worker._process.wait()
     (found,) = measurer.measure([candidate()])
     assert found.seconds
@@ -133,7 +133,7 @@ SESSION = """
 """
 
 
-@pytest.fixture(params=["hang", "build hang"])
+@fixture(params=["hang", "build hang"])
 def session(request, tmp_path):
     """A process that measures, and hangs in a candidate."""
     inside = tmp_path / "inside"
@@ -164,7 +164,7 @@ def test_workers_end_with_their_parent_also_inside_a_candidate(session):
 
 def test_interrupt_is_orderly_and_measuring_can_go_on(session):
     process, folder = session
-    os.killpg(process.pid, signal.SIGINT)
+    killpg(process.pid, signal.SIGINT)
     assert select.select([process.stdout], [], [], PATIENCE)[0]
     assert process.stdout.readline().strip() == "interrupted None"
     assert process.wait(PATIENCE) == 0

@@ -1,27 +1,24 @@
 """The measurer's side of a worker."""
 
 import multiprocessing
-import os
-import signal
 import subprocess
-import sys
-import textwrap
-from unittest import mock
+from signal import ITIMER_REAL
+from unittest.mock import Mock
 
-import pytest
+from pytest import fixture, mark, raises
 
 from te_select import TuningError
 from te_select.tuning.measuring import process
 from te_select.tuning.measuring.process import Worker, WorkerError
-from tests.support.programs import ended
+from tests.support import script
 
 
-@pytest.mark.parametrize("answer", [b"\x00\x00\x00\x04junk", b"\x00\x00\x00\x09cut"])
+@mark.parametrize("answer", [b"\x00\x00\x00\x04junk", b"\x00\x00\x00\x09cut"])
 def test_garbled_answer_is_a_failure_of_the_worker(answer, tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "EXIT_SECONDS", 0.1)
-    monkeypatch.setattr(process, "GRACE_SECONDS", 0)
+    monkeypatch.setattr("te_select.tuning.measuring.process.EXIT_SECONDS", 0.1)
+    monkeypatch.setattr("te_select.tuning.measuring.process.GRACE_SECONDS", 0)
     worker = Worker("tests.support.tuning_garbling_worker", tmp_path)
-    with pytest.raises(WorkerError, match=r"gave no answer that can be read|crashed \(Alarm"):
+    with raises(WorkerError, match=r"gave no answer that can be read|crashed \(Alarm"):
         worker.request(3, "garble", answer)
     assert not worker.is_running()
 
@@ -35,7 +32,7 @@ def test_worker_ends_with_its_measurer_without_its_folder(tmp_path):
         threading.Thread(target=process._end_with_parent, args=(ours, sys.argv[1])).start()
         time.sleep(20)
     """
-    done = ended(sys.executable, "-c", textwrap.dedent(code), tmp_path / "gone", timeout=120)
+    done = script(code, tmp_path / "gone", timeout=120)
     assert (done.returncode, done.stderr) == (1, "")
 
 
@@ -57,9 +54,9 @@ class Process:
         return self.code
 
 
-@pytest.fixture
+@fixture
 def worker(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "killpg", lambda *_: None)
+    monkeypatch.setattr("os.killpg", lambda *_: None)
     made = Worker("module", tmp_path)
     made._process = Process(None)
     made._is_ready = True
@@ -68,8 +65,8 @@ def worker(tmp_path, monkeypatch):
     return made
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
+@mark.parametrize(
+    "code, said",
     [
         (3, "ended with exit code 3: last line"),
         (0, "ended with exit code 0: last line"),
@@ -90,14 +87,14 @@ def test_request_takes_the_answer_and_says_when_it_is_over(worker):
     assert worker.is_running()
 
 
-@pytest.mark.parametrize("answer", ["late", "closed", "fatal"])
+@mark.parametrize("answer", ["late", "closed", "fatal"])
 def test_request_that_fails_ends_the_process_unless_it_answers(worker, answer):
     if answer == "closed":
         worker.theirs.close()
     if answer == "fatal":
         worker.theirs.send({"fatal": "no room"})
     said = {"late": "took longer than 0 s", "closed": "gave no answer", "fatal": "no room"}[answer]
-    with pytest.raises(TuningError if answer == "fatal" else WorkerError, match=said):
+    with raises(TuningError if answer == "fatal" else WorkerError, match=said):
         worker.request(0.0 if answer == "late" else 5.0, "name")
     assert worker.is_running() == (answer == "fatal")
 
@@ -105,20 +102,20 @@ def test_request_that_fails_ends_the_process_unless_it_answers(worker, answer):
 def test_answer_is_limited_by_the_time_that_passes(tmp_path, monkeypatch):
     """Not by that of the CPU, which a candidate that sleeps does not use."""
     asked = []
-    monkeypatch.setattr(signal, "setitimer", lambda *timer: asked.append(timer))
-    monkeypatch.setattr(signal, "signal", mock.Mock())
+    monkeypatch.setattr("signal.setitimer", lambda *timer: asked.append(timer))
+    monkeypatch.setattr("signal.signal", Mock())
     for name in ("importlib", "imports", "threading"):
-        monkeypatch.setattr(process, name, mock.Mock())
-    connection = mock.Mock()
+        monkeypatch.setattr(process, name, Mock())
+    connection = Mock()
     connection.recv.side_effect = [("build", (), 1.2), EOFError]
     process.serve(str(tmp_path), connection, "module")
-    assert asked == [(signal.ITIMER_REAL, 2), (signal.ITIMER_REAL, 0)]
+    assert asked == [(ITIMER_REAL, 2), (ITIMER_REAL, 0)]
 
 
 def test_worker_that_does_not_begin_is_an_error_of_tuning(worker, monkeypatch):
-    monkeypatch.setattr(process, "STARTUP_SECONDS", 0)
+    monkeypatch.setattr("te_select.tuning.measuring.process.STARTUP_SECONDS", 0)
     worker._is_ready = False
-    with pytest.raises(TuningError, match=r"a worker \(module\) cannot be started: took longer"):
+    with raises(TuningError, match=r"a worker \(module\) cannot be started: took longer"):
         worker.start()
     assert not worker.is_running()
 

@@ -1,17 +1,13 @@
 """When processes that measure are ended, and libraries removed; no process is started."""
 
-import os
-
-import pytest
+from pytest import fixture, mark, raises
 
 from te_select import TuningError
-from te_select.tuning.measuring import measurer as module
-from te_select.tuning.measuring.measurer import LocalMeasurer
+from te_select.tuning.measuring.measurer import BUILD_WORKER, RUN_WORKER, LocalMeasurer
 from te_select.tuning.measuring.process import Worker, WorkerError
 from te_select.tuning.options import open_measurer, parse_runner
 from te_select.tuning.task import Built, Candidate
-from tests.support.programs import python
-from tests.support.workloads import flat_and_scalar
+from tests.support import flat_and_scalar, python
 
 W, OTHER = (flat_and_scalar(n) for n in (7, 9))
 RIGHT, WRONG = {"seconds": (1e-3, 2e-3)}, {"failure": "out[0,0] is not what NumPy selects"}
@@ -26,7 +22,7 @@ class Fake:
 
     def __init__(self, monkeypatch):
         self.requests, self.answers, self.ended, self.running = [], [], [], True
-        monkeypatch.setattr(Worker, "request", self.request)
+        monkeypatch.setattr("te_select.tuning.measuring.process.Worker.request", self.request)
         monkeypatch.setattr(Worker, "kill", lambda worker: self.ended.append(worker.module))
         monkeypatch.setattr(Worker, "interrupt", lambda worker: self.ended.append("interrupted"))
         monkeypatch.setattr(Worker, "is_running", lambda worker: self.running)
@@ -46,17 +42,17 @@ class Fake:
         return [request[1:] for request in self.requests if request[0] == name]
 
 
-@pytest.fixture
+@fixture
 def fake(monkeypatch):
     return Fake(monkeypatch)
 
 
-@pytest.fixture
+@fixture
 def measurer(fake):
     with LocalMeasurer(1, 30.0) as opened:
         yield opened
         fake.ended.clear()
-    assert fake.ended == [module.RUN_WORKER, module.BUILD_WORKER]
+    assert fake.ended == [RUN_WORKER, BUILD_WORKER]
     assert not opened.folder.exists()
 
 
@@ -64,8 +60,8 @@ def built(count=1):
     return [Built(candidate(unroll=k), f"{k}.so") for k in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("answer", "ends"),
+@mark.parametrize(
+    "answer, ends",
     [
         ({"results": [RIGHT, RIGHT]}, False),
         ({"results": [RIGHT, WRONG]}, True),
@@ -78,7 +74,7 @@ def test_process_is_kept_only_if_all_candidates_were_right(measurer, fake, answe
     """A wrong one may have written anywhere."""
     fake.answers = [answer]
     found = list(measurer._run([built(2)], 3))
-    assert fake.ended == ends * [module.RUN_WORKER]
+    assert fake.ended == ends * [RUN_WORKER]
     said = answer.get("results", [answer] * 2) if isinstance(answer, dict) else [{}] * 2
     failures = [each.get("failure", "the run crashed" if not each else None) for each in said]
     assert [each.failure for each in found] == failures
@@ -86,7 +82,7 @@ def test_process_is_kept_only_if_all_candidates_were_right(measurer, fake, answe
 
 
 def test_process_ends_before_it_has_too_many_libraries(measurer, fake, monkeypatch):
-    monkeypatch.setattr(module, "RECYCLE_AFTER", 4)
+    monkeypatch.setattr("te_select.tuning.measuring.measurer.RECYCLE_AFTER", 4)
     fake.answers = [{"results": [RIGHT] * n} for n in (2, 2, 1, 3, 1)]
     ends = []
     for count in (2, 2, 1, 3, 1):
@@ -96,7 +92,7 @@ def test_process_ends_before_it_has_too_many_libraries(measurer, fake, monkeypat
 
 
 def test_library_count_begins_anew_after_a_failure(measurer, fake, monkeypatch):
-    monkeypatch.setattr(module, "RECYCLE_AFTER", 4)
+    monkeypatch.setattr("te_select.tuning.measuring.measurer.RECYCLE_AFTER", 4)
     fake.answers = [{"results": [WRONG] * 3}, {"results": [RIGHT] * 4}]
     for count in (3, 4):
         list(measurer._run([built(count)], None))
@@ -104,7 +100,7 @@ def test_library_count_begins_anew_after_a_failure(measurer, fake, monkeypatch):
 
 
 def test_request_has_the_seconds_of_each_library(measurer, fake, monkeypatch):
-    monkeypatch.setattr(module, "memory_needed", lambda _: 40e6)
+    monkeypatch.setattr("te_select.tuning.measuring.measurer.memory_needed", lambda _: 40e6)
     fake.answers = [{"results": [RIGHT] * 3}]
     list(measurer._run([built(3)], 5))
     assert fake.named("prepare") == [(62.0, W, candidate().mask)]  # 60 s, and 20 MB a second
@@ -112,7 +108,7 @@ def test_request_has_the_seconds_of_each_library(measurer, fake, monkeypatch):
 
 
 def test_operands_that_no_memory_holds_are_not_asked_for(measurer, fake, monkeypatch):
-    monkeypatch.setattr(module, "refusal", lambda _: "too large")
+    monkeypatch.setattr("te_select.tuning.measuring.measurer.refusal", lambda _: "too large")
     (found,) = measurer._run([built()], None)
     assert (found.failure, fake.named("prepare"), fake.named("measure")) == ("too large", [], [])
 
@@ -143,31 +139,31 @@ def test_failed_build_is_a_measurement_and_is_tried_again(measurer, fake):
 
 def test_abandoned_build_ends_the_builders(measurer, fake):
     fake.answers = [KeyboardInterrupt()]
-    with pytest.raises(KeyboardInterrupt):
+    with raises(KeyboardInterrupt):
         measurer._built([candidate()])
-    assert fake.ended == ["interrupted", module.BUILD_WORKER]
+    assert fake.ended == ["interrupted", BUILD_WORKER]
     assert (measurer._idle.qsize(), measurer._kept) == (1, {})
 
 
-@pytest.mark.parametrize("running", [True, False])
+@mark.parametrize("running", [True, False])
 def test_builders_have_started_before_anything_is_timed(measurer, fake, running):
     fake.running = running
     measurer._built([candidate()])
     assert len(fake.named("start")) == running
 
 
-@pytest.mark.parametrize(("cpus", "jobs"), [(1, 1), (3, 3), (16, 16), (40, 16)])
+@mark.parametrize("cpus, jobs", [(1, 1), (3, 3), (16, 16), (40, 16)])
 def test_there_is_a_builder_for_each_cpu_up_to_16(fake, monkeypatch, cpus, jobs):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(cpus)))
     for asked in (None, 20):
         with LocalMeasurer(asked, 30.0) as opened:
             wanted = asked or jobs
             assert (opened.jobs, len(opened._workers), opened.batch) == (wanted, wanted, 4 * wanted)
 
 
-@pytest.mark.parametrize("runner", ["", "remote", "rpc://h/k", "rpc://h:0/k", "rpc://h:65536/k", 3])
+@mark.parametrize("runner", ["", "remote", "rpc://h/k", "rpc://h:0/k", "rpc://h:65536/k", 3])
 def test_unknown_runner_is_refused(runner):
-    with pytest.raises(TuningError, match="expected local or rpc://HOST:PORT/KEY"):
+    with raises(TuningError, match="expected local or rpc://HOST:PORT/KEY"):
         open_measurer(runner)
 
 
@@ -176,8 +172,8 @@ def test_measuring_imports_no_tvm_but_in_the_build_worker():
     assert python(f"import sys, {modules}; print('tvm' in sys.modules)") == "False\n"
 
 
-@pytest.mark.parametrize(
-    ("runner", "found"),
+@mark.parametrize(
+    "runner, found",
     [
         ("local", None),
         ("rpc://h:1/k", (("h", 1), "k")),

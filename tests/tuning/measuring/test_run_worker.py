@@ -1,6 +1,6 @@
 """The operands of candidates, and how a wrong candidate is found."""
 
-from unittest import mock
+from unittest.mock import Mock
 
 import numpy as np
 import psutil
@@ -100,9 +100,9 @@ def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
 def test_memory_is_what_the_system_or_a_group_still_gives(tmp_path, monkeypatch):
     """The groups around the process's own limit it as well."""
     own, groups = tmp_path / "cgroup", tmp_path / "groups"
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: mock.Mock(available=2048 << 10))
-    monkeypatch.setattr(run_worker, "_OWN_GROUPS", own)
-    monkeypatch.setattr(run_worker, "_GROUPS", groups)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: Mock(available=2048 << 10))
+    monkeypatch.setattr("te_select.tuning.measuring.run_worker._OWN_GROUPS", own)
+    monkeypatch.setattr("te_select.tuning.measuring.run_worker._GROUPS", groups)
     assert run_worker.memory_available() == 2048 << 10
     (groups / "outer/inner").mkdir(parents=True)
     own.write_text("0::/outer/inner\n")

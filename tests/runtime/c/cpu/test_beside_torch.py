@@ -1,10 +1,10 @@
 """Calls between the operations of torch, in processes that must neither hang nor crash."""
 
-import pytest
+from pytest import importorskip, mark
 
-from tests.support.programs import python
+from tests.support import python
 
-pytest.importorskip("torch")
+importorskip("torch")
 SETUP = """
 import os, signal, threading
 import numpy as np, torch, te_select
@@ -110,10 +110,10 @@ child()
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@mark.parametrize("case", CASES)
 def test_calls_beside_torch_are_right(case):
     if "sklearn" in CASES[case]:
-        pytest.importorskip("sklearn")
+        importorskip("sklearn")
     python(SETUP + CASES[case], timeout=200, PYTHONPATH="")
 
 

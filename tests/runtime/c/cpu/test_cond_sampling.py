@@ -1,11 +1,11 @@
 """Whether spans look at cond first: decided by a few places of it."""
 
-import ctypes
 import mmap
 import random
+from ctypes import CDLL, c_int, c_int64, c_void_p
 
 import numpy as np
-import pytest
+from pytest import fixture, mark
 
 from tests.support import c_half
 
@@ -13,7 +13,7 @@ IN_RUNS = 1
 WORTH = {1: 4096, 2: 512, 4: 64, 8: 64, 16: 64}  # elements of one value, by the width
 
 
-@pytest.fixture
+@fixture
 def half():
     options = *c_half.SANITIZED, "-Dmemcmp=look_and_count"
     return c_half.load(c_half.built("cond_sampling_test.c", ("cpu/cond_sampling.c",), *options))
@@ -22,13 +22,11 @@ def half():
 def looks(half, cond, width=4, in_place=False, once=True):
     """Ask for an array whose last axis is contiguous."""
     outer = cond.ndim - 1
-    extents = (ctypes.c_int64 * outer)(*cond.shape[:-1])
-    strides = (ctypes.c_int64 * outer)(*cond.strides[:-1])
-    run = ctypes.c_int64(cond.shape[-1])
-    data = ctypes.c_void_p(cond.ctypes.data)
-    found = half.looks(
-        IN_RUNS, data, run, outer, extents, strides, once, ctypes.c_int64(width), in_place
-    )
+    extents = (c_int64 * outer)(*cond.shape[:-1])
+    strides = (c_int64 * outer)(*cond.strides[:-1])
+    run = c_int64(cond.shape[-1])
+    data = c_void_p(cond.ctypes.data)
+    found = half.looks(IN_RUNS, data, run, outer, extents, strides, once, c_int64(width), in_place)
     return bool(found)
 
 
@@ -37,7 +35,7 @@ def blocks(length, count=1 << 19):
     return np.repeat(picked, length)
 
 
-@pytest.mark.parametrize("width", WORTH)
+@mark.parametrize("width", WORTH)
 def test_random_cond_is_not_looked_at_and_one_in_runs_is(half, width):
     assert not looks(half, blocks(1), width)
     assert not looks(half, blocks(WORTH[width] // 8), width)
@@ -49,7 +47,7 @@ def test_cond_that_is_read_again_and_again_is_not_looked_at(half):
     assert not looks(half, np.zeros(1 << 17, bool), once=False)
 
 
-@pytest.mark.parametrize("width", WORTH)
+@mark.parametrize("width", WORTH)
 def test_in_place_runs_of_a_vector_suffice(half, width):
     short = blocks(64 // width)
     assert looks(half, short, width, in_place=True) and not looks(half, short, width)
@@ -58,13 +56,13 @@ def test_in_place_runs_of_a_vector_suffice(half, width):
     assert looks(half, sparse, width, in_place=True) or width == 1
 
 
-@pytest.mark.parametrize("uniform, looked", [(16, 8), (8, 8), (7, 16), (0, 9)])
+@mark.parametrize("uniform, looked", [(16, 8), (8, 8), (7, 16), (0, 9)])
 def test_places_are_tested_until_8_of_16_agree_or_cannot(half, uniform, looked):
     cond = np.arange(1 << 16) % 2 == 0
     cond[: uniform << 12] = True
-    ctypes.c_int.in_dll(half, "looked").value = 0
+    c_int.in_dll(half, "looked").value = 0
     assert looks(half, cond) == (uniform >= 8)
-    assert ctypes.c_int.in_dll(half, "looked").value == looked
+    assert c_int.in_dll(half, "looked").value == looked
 
 
 def test_causal_masks_are_looked_at_as_a_whole_and_by_rows(half):
@@ -80,8 +78,8 @@ def test_no_byte_outside_of_cond_is_read(half):
     page = mmap.PAGESIZE
     area = mmap.mmap(-1, 65 * page)
     whole = np.frombuffer(area, np.bool_)
-    libc = ctypes.CDLL(None)
-    assert libc.mprotect(ctypes.c_void_p(whole.ctypes.data + 64 * page), page, 0) == 0
+    libc = CDLL(None)
+    assert libc.mprotect(c_void_p(whole.ctypes.data + 64 * page), page, 0) == 0
     draw = random.Random(0)
     for _ in range(2000):
         m, n = draw.randint(1, 40), draw.randint(1, 5000)

@@ -1,14 +1,14 @@
 """Machines are detected from CPUID leaves, laid out as in the manuals of Intel and AMD."""
 
-import ctypes
 import platform
+from ctypes import c_uint32
 
-import pytest
+from pytest import fixture, mark
 
 from te_select.runtime.call.cpu.profile import Profile
 from tests.support import c_half
 
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="others have no CPUID")
+pytestmark = mark.skipif(platform.machine() != "x86_64", reason="others have no CPUID")
 MB = 1 << 20
 SOURCES = ("cpu/profile.c", "cpu/processors.c", "cpu/sysfs.c")
 DATA, INSTRUCTIONS, UNIFIED = 1, 2, 3
@@ -36,7 +36,7 @@ LEAF_OF_CACHES = {"GenuineIntel": 4, "AuthenticAMD": 0x8000001D}
 AVX512, AMX = (7, 0, (0, 1 << 16, 0, 0)), (7, 0, (0, 1 << 16, 0, 1 << 24))
 
 
-@pytest.fixture
+@fixture
 def find(tmp_path, monkeypatch):
     """Detects a machine with a vendor, a signature of leaf 1, caches, and further leaves."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
@@ -50,13 +50,13 @@ def find(tmp_path, monkeypatch):
         leaves += [(0x80000000, 0, (0x80000021, 0, 0, 0)), *more]
         leaves += [(LEAF_OF_CACHES[vendor], i, each) for i, each in enumerate(caches)]
         for leaf, index, registers in leaves:
-            library.put(ctypes.c_uint32(leaf), index, (ctypes.c_uint32 * 4)(*registers))
+            library.put(c_uint32(leaf), index, (c_uint32 * 4)(*registers))
         return Profile.parse(library.find().decode())
 
     return detect
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "vendor, signature, family_and_model",
     [
         ("GenuineIntel", 0x000C06F2, (6, 0xCF)),  # Emerald Rapids
@@ -83,7 +83,7 @@ def amd(family, model, l2_kb, l3_mb):
 FALSE = ", though its number is of no known server"
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "machine, origin",
     [
         (intel(0xCF, 2048, 300, AVX512), "reasoned: mesh"),  # Emerald Rapids

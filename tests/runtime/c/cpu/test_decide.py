@@ -1,7 +1,7 @@
 """How calls are run: what the environment may say, and how many tasks a call has."""
 
 import ctypes
-import math
+from math import prod
 
 import pytest
 from hypothesis import given
@@ -10,17 +10,11 @@ from te_select import Workload
 from te_select.operator.access import access_pattern
 from te_select.runtime.call import loading
 from tests.operator.test_access import workloads
-from tests.support import c_half
-from tests.support.programs import python
+from tests.support import c_half, python
 from tests.support.runtime_standin import library_of
 
 SHAPE = (64, 64)
 SQUARE = Workload(SHAPE, SHAPE, SHAPE)
-
-
-@pytest.fixture
-def parallel():
-    return library_of(SQUARE, bytes_per_thread=1024)
 
 
 REFUSED = """
@@ -54,7 +48,8 @@ REFUSED = """
         ("TE_SELECT_PROFILE", ": '", ["skip=7"]),
     ],
 )
-def test_variable_that_is_wrong_is_refused_at_load_and_by_calls(parallel, variable, said, values):
+def test_variable_that_is_wrong_is_refused_at_load_and_by_calls(variable, said, values):
+    parallel = library_of(SQUARE, bytes_per_thread=1024)
     out = python(REFUSED, parallel, loading.load(parallel).workload.name, variable, *values)
     lines = out.splitlines()
     for value, at_load, calling in zip(values, lines[::2], lines[1::2], strict=True):
@@ -79,7 +74,7 @@ def test_bytes_of_a_call_are_those_of_its_access_pattern(half, workload):
     width = workload.element.width
     if pattern.elements:
         sides = workload.then_shape, workload.else_shape, workload.out_shape
-        bytes_of = math.prod(workload.cond_shape), *(width * math.prod(side) for side in sides)
+        bytes_of = prod(workload.cond_shape), *(width * prod(side) for side in sides)
         counted = half.te_select_count_moved((ctypes.c_int64 * 4)(*bytes_of))
         assert counted == pattern.bytes_moved()
 

@@ -1,6 +1,6 @@
 """What a kernel tells the host half, by its access pattern and its config."""
 
-import pytest
+from pytest import mark
 
 from te_select import Workload
 from te_select.operator.access import access_pattern
@@ -14,7 +14,7 @@ def decisions(*shapes, **config):
     return Decisions.of(access_pattern(Workload(*shapes, "float32", "multidirectional")), config)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shapes, once",
     [
         ([(N,), (N,), (N,)], True),
@@ -36,7 +36,7 @@ def test_knobs_are_those_of_the_config():
     assert decisions((), (), ()).numbers == (0, 0, 0, 0, 1)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "found, told", [(4, (1, False, False)), (14, (3, True, False)), (9, (2, False, True))]
 )
 def test_plan_asks_with_bytes_and_reads_the_answer(monkeypatch, found, told):

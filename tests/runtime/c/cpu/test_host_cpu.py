@@ -1,25 +1,24 @@
 """What a call gives a kernel: flags and threads."""
 
-import time
+from time import sleep
 
 import numpy as np
-import pytest
+from pytest import fixture, mark, raises
 
-from tests.support import cpu_probe
+from tests.support import cpu_probe, python
 from tests.support.machines import needs_fences
-from tests.support.programs import python
 
 THREADS = 4
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("probe")
     cpu_probe.build(made)
     return made
 
 
-@pytest.fixture
+@fixture
 def probe(folder, monkeypatch):
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", str(THREADS))
     return lambda **how: cpu_probe.Probe(folder, **how)
@@ -30,7 +29,7 @@ def until(probe, expected, *bytes_):
     for _ in range(500):
         if (plan := tuple(probe.plan_of_bytes(*bytes_))) == expected:
             return
-        time.sleep(0.01)
+        sleep(0.01)
     assert plan == expected
 
 
@@ -41,7 +40,7 @@ FILLS = f"{SERIAL},fill_per_thread=0,fill_per_l3=0"
 CAP = f"{SERIAL},stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fill_per_l3=200"
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "profile, how, bytes_, expected",
     [
         # Stores past the cache begin at the bytes of out that were asked for, or never.
@@ -119,7 +118,7 @@ def test_every_helper_orders_its_stores_too(tmp_path):
     assert python(code, TE_SELECT_NUM_THREADS=str(THREADS)) == f"{THREADS}\n"
 
 
-@pytest.mark.parametrize("side", ["then", "else_", "out"])
+@mark.parametrize("side", ["then", "else_", "out"])
 def test_short_runs_suffice_where_out_is_a_side(probe, monkeypatch, side):
     monkeypatch.setenv("TE_SELECT_PROFILE", "skip=1")
     made = probe(bytes_per_thread=100, skip=-1)
@@ -129,8 +128,8 @@ def test_short_runs_suffice_where_out_is_a_side(probe, monkeypatch, side):
     assert made.seen.has("skip") == (side != "out")
 
 
-@pytest.mark.parametrize("knob", [-1, 0, 1])
-@pytest.mark.parametrize("profile", [0, 1])
+@mark.parametrize("knob", [-1, 0, 1])
+@mark.parametrize("profile", [0, 1])
 def test_knob_or_machine_says_that_spans_walk_backwards(probe, monkeypatch, knob, profile):
     monkeypatch.setenv("TE_SELECT_PROFILE", f"backwards={profile}")
     made = probe(backwards=knob)
@@ -138,8 +137,8 @@ def test_knob_or_machine_says_that_spans_walk_backwards(probe, monkeypatch, knob
     assert made.seen.has("backwards") == bool(profile if knob < 0 else knob)
 
 
-@pytest.mark.parametrize("profile", ["skip=1", "skip=2,stream_per_thread=1000,stream_per_l3=0"])
-@pytest.mark.parametrize(
+@mark.parametrize("profile", ["skip=1", "skip=2,stream_per_thread=1000,stream_per_l3=0"])
+@mark.parametrize(
     "how",
     [
         {},
@@ -158,7 +157,7 @@ def test_plan_is_what_a_call_does(probe, monkeypatch, profile, how):
             made(n)
             if made.seen.tasks == plan.threads:
                 break
-            time.sleep(0.01)
+            sleep(0.01)
         seen = made.seen
         assert plan == (seen.tasks, seen.has("stream"), seen.has("skip")), n
     made.plan(2500)
@@ -175,11 +174,11 @@ def test_plan_does_not_read_cond(probe, monkeypatch):
     assert made._plan() == 4
 
 
-@pytest.mark.parametrize("which", (1, THREADS))
+@mark.parametrize("which", (1, THREADS))
 def test_failure_of_one_thread_is_that_of_the_call(probe, which):
     made = probe(bytes_per_thread=100)
     made.seen.fails = which
-    with pytest.raises(RuntimeError, match="the kernel failed"):
+    with raises(RuntimeError, match="the kernel failed"):
         made.on(THREADS, 1000)
     if made.seen.tasks == THREADS:  # if the call runs alone, only the first task can fail
         assert made.seen.ran == 0x01010101

@@ -4,15 +4,15 @@ import faulthandler
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
+from pytest import fixture, mark
 
-from tests.support import c_half
+from tests.support.c_half import built, load, run
 
 SOURCES = ("cpu/pool.c", "cpu/pool_cores.c", "cpu/pool_team.c")
 OWN = ("-Wl,-Bsymbolic",)  # its pthread_create comes before that of libc
 
 
-@pytest.fixture(autouse=True)
+@fixture(autouse=True)
 def watched():
     """End a process that waits too long for a lost task, and say where it waited."""
     faulthandler.dump_traceback_later(200, exit=True)
@@ -20,18 +20,18 @@ def watched():
     faulthandler.cancel_dump_traceback_later()
 
 
-@pytest.fixture
+@fixture
 def path():
-    return c_half.built("pool_test.c", SOURCES)
+    return built("pool_test.c", SOURCES)
 
 
-@pytest.fixture
+@fixture
 def pool(path):
-    return c_half.load(path)
+    return load(path)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 7, 64, 10_000])
-@pytest.mark.parametrize("tasks", [1, 2, 3, 8, 63, 1000])
+@mark.parametrize("threads", [1, 2, 3, 7, 64, 10_000])
+@mark.parametrize("tasks", [1, 2, 3, 8, 63, 1000])
 def test_every_task_is_done_once(pool, tasks, threads):
     for fails in (0, 1, tasks):
         assert pool.try_once(tasks, threads, fails, 0, 0) == 0
@@ -62,23 +62,23 @@ def test_sleeping_helper_is_woken(pool):
 
 
 def test_helper_that_never_starts_is_not_waited_for():
-    never = c_half.built("pool_test.c", SOURCES, "-DNO_THREAD_EVER_RUNS", *OWN)
+    never = built("pool_test.c", SOURCES, "-DNO_THREAD_EVER_RUNS", *OWN)
     code = """
         for k in range(200):
             assert pool.try_once(50, 4, 0, 0, 0) == 0
     """
-    c_half.run(never, code)
+    run(never, code)
 
 
 def test_refused_threads_are_not_taken_for_late_ones():
     """Otherwise calls would run alone for a while, as if the cores had other work."""
-    none = c_half.built("pool_test.c", SOURCES, "-DNO_THREAD_CAN_BE_MADE", *OWN)
+    none = built("pool_test.c", SOURCES, "-DNO_THREAD_CAN_BE_MADE", *OWN)
     code = """
         for k in range(20):
             assert pool.at_hand(4) == 4
             assert pool.try_once(64, 4, 0, 0, 0) == 0
     """
-    c_half.run(none, code, TE_SELECT_NUM_THREADS="4")
+    run(none, code, TE_SELECT_NUM_THREADS="4")
 
 
 def test_forked_child_runs_alone_and_its_parent_goes_on(path):
@@ -93,7 +93,7 @@ def test_forked_child_runs_alone_and_its_parent_goes_on(path):
                 os._exit(not right)
             assert os.waitpid(child, 0)[1] == 0
     """
-    c_half.run(path, code)
+    run(path, code)
 
 
 def test_library_that_a_forked_child_loads_runs_alone_too(path, tmp_path):
@@ -107,7 +107,7 @@ def test_library_that_a_forked_child_loads_runs_alone_too(path, tmp_path):
             os._exit(other.at_hand(4) != 1 or other.try_once(64, 4, 0, 0, 0))
         assert os.waitpid(child, 0)[1] == 0
     """
-    c_half.run(path, code)
+    run(path, code)
 
 
 def test_signals_go_to_the_threads_of_the_program(path):
@@ -126,7 +126,7 @@ def test_signals_go_to_the_threads_of_the_program(path):
                 blocked = int(status.split("SigBlk:\\t")[1].split()[0], 16)
                 assert blocked >> (signal.SIGALRM - 1) & 1
     """
-    c_half.run(path, code)
+    run(path, code)
 
 
 def test_two_libraries_share_one_pool(path, tmp_path):
@@ -140,10 +140,10 @@ def test_two_libraries_share_one_pool(path, tmp_path):
             assert pool.try_once(64, 3, 0, 0, 100) == second.try_once(64, 3, 0, 0, 100) == 0
         assert len(os.listdir("/proc/self/task")) == before + 2
     """
-    c_half.run(path, code)
+    run(path, code)
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU")
+@mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one CPU")
 def test_helpers_wake_on_other_cpus_than_the_callers(path):
     code = """
         import time
@@ -157,7 +157,7 @@ def test_helpers_wake_on_other_cpus_than_the_callers(path):
             assert each < mine and len(each) == len(mine) - 1, (each, mine)
         assert os.sched_getaffinity(0) == mine
     """
-    c_half.run(path, code)
+    run(path, code)
 
 
 HELPERS = """
@@ -196,4 +196,4 @@ def test_helpers_answer_and_stop_nobody_until_then(path):
             assert pool.at_hand(3) == 1
             assert os.SCHED_BATCH in alone_until_helpers_answer()
     """
-    c_half.run(path, HELPERS, code)
+    run(path, HELPERS, code)

@@ -1,6 +1,6 @@
 """When calls run alone because the cores have other work, and when they have helpers again."""
 
-import os
+from os import SCHED_BATCH, SCHED_IDLE, SCHED_OTHER
 
 import pytest
 
@@ -114,24 +114,24 @@ def test_calls_have_helpers_again_after_256_ms(pool):
 def test_helper_that_comes_late_stops_nobody_until_its_next_job(pool):
     pool.teach(1, FAIR, STALL)
     assert pool.times_told() == 1
-    assert policies(pool) == {os.SCHED_OTHER}
+    assert policies(pool) == {SCHED_OTHER}
     answer(pool)
-    assert policies(pool) == {os.SCHED_BATCH}
+    assert policies(pool) == {SCHED_BATCH}
     pool.let_pass(2 * MS)
     pool.are_free()
     assert (pool.times_told(), pool.all_were_woken()) == (2, 1)
     pool.let_pass(AT_ONCE)
     answer(pool)
-    assert policies(pool) == {os.SCHED_BATCH}
+    assert policies(pool) == {SCHED_BATCH}
     pool.take_part(1)
-    assert [pool.policy(helper) for helper in (1, 2)] == [os.SCHED_OTHER, os.SCHED_BATCH]
+    assert [pool.policy(helper) for helper in (1, 2)] == [SCHED_OTHER, SCHED_BATCH]
 
 
 def test_helper_that_comes_at_once_may_stop_others_again(pool):
     ask(pool)
     answer(pool)
     assert pool.are_free()
-    assert policies(pool) == {os.SCHED_OTHER}
+    assert policies(pool) == {SCHED_OTHER}
 
 
 def test_first_answer_does_not_count(pool):
@@ -145,19 +145,19 @@ def test_first_answer_does_not_count(pool):
 
 
 def test_policy_that_a_program_chose_is_kept(pool):
-    for helper, chosen in ((1, os.SCHED_IDLE), (2, os.SCHED_BATCH)):
+    for helper, chosen in ((1, SCHED_IDLE), (2, SCHED_BATCH)):
         pool.choose(helper, chosen)
     ask(pool)
     answer(pool)
     assert pool.are_free()
-    for helper, chosen in ((1, os.SCHED_IDLE), (2, os.SCHED_BATCH), (3, os.SCHED_OTHER)):
+    for helper, chosen in ((1, SCHED_IDLE), (2, SCHED_BATCH), (3, SCHED_OTHER)):
         pool.take_part(helper)
         assert pool.policy(helper) == chosen
 
 
 def test_policy_that_could_not_be_restored_is_restored_later(pool):
     ask(pool)
-    for refused, policy in ((1, os.SCHED_BATCH), (0, os.SCHED_OTHER)):
+    for refused, policy in ((1, SCHED_BATCH), (0, SCHED_OTHER)):
         pool.refuse(refused)
         pool.take_part(1)
         assert pool.policy(1) == policy

@@ -2,15 +2,15 @@
 
 import platform
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic, sleep
 
-import pytest
+from pytest import fixture, mark
 
 from tests.support import c_half
 
 
-@pytest.fixture
+@fixture
 def pool():
     types = {"looks_at": "iiiq>q", "let_pass": "q", "count_pauses": ">q", "looks_after": "iq>q"}
     return c_half.load(c_half.built("pool_lessons_test.c"), **types)
@@ -26,7 +26,7 @@ def test_working_owner_is_left_alone_until_a_task_is_too_long(pool):
     assert -1700 < pool.looks_at(0, 1, 3, 800) <= -1600  # the owner does both tasks that were left
 
 
-@pytest.mark.parametrize("tasks", [2, 50])
+@mark.parametrize("tasks", [2, 50])
 def test_owner_is_waited_for_as_long_as_two_own_tasks_took(pool, tasks):
     """For this many nanoseconds, each of which is a look at the clock."""
     assert 2000 <= pool.looks_after(tasks, 1000) < 2010
@@ -66,10 +66,10 @@ def test_cores_are_left_to_other_callers_for_2_ms(pool):
 
 
 def wait_until(holds):
-    end = time.monotonic() + 60
+    end = monotonic() + 60
     while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.001)
+        assert monotonic() < end
+        sleep(0.001)
 
 
 def settle(pool):
@@ -92,7 +92,7 @@ def test_job_says_if_helpers_were_awake_and_their_share(pool):
     assert (pool.call(4), pool.were_awake()) == (0, 0)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="others have no such instruction")
+@mark.skipif(platform.machine() != "x86_64", reason="others have no such instruction")
 def test_helpers_wait_for_a_job_unless_they_were_only_asked(pool):
     assert pool.call(4) == 0
     settle(pool)

@@ -1,9 +1,8 @@
 """Calls on the OpenMP team of the program: when they go there, and what they do to it."""
 
-import pytest
+from pytest import fixture
 
-from tests.support import c_half
-from tests.support.programs import new_folder
+from tests.support import c_half, new_folder
 from tests.support.runtime_standin import compile_c
 
 SETUP = """
@@ -19,18 +18,16 @@ SETUP = """
 """
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def openmp():
     options = ("-shared", "-pthread", "-ftls-model=initial-exec")
     return compile_c(c_half.DRIVERS / "fake_openmp.c", new_folder() / "openmp.so", *options)
 
 
-@pytest.fixture
+@fixture
 def run(openmp):
     pool = c_half.built("pool_team_test.c")
-    return lambda code, wish="1": c_half.run(
-        pool, SETUP, code, OPENMP=str(openmp), TE_SELECT_TEAM=wish
-    )
+    return lambda code, wish="1": c_half.run(pool, SETUP, code, OPENMP=openmp, TE_SELECT_TEAM=wish)
 
 
 def test_team_does_calls_that_helpers_came_late_to(run):

@@ -2,28 +2,27 @@
 
 import os
 
-import pytest
+from pytest import fixture, mark
 
-from tests.support import c_half
-from tests.support.programs import open_files
+from tests.support import c_half, open_files
 
 ALL = len(os.sched_getaffinity(0))
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def places(tmp_path_factory):
     folder = tmp_path_factory.mktemp("processors")
     return folder, folder / "groups", folder / "cgroup"
 
 
-@pytest.fixture(scope="module")
+@fixture(scope="module")
 def built(places):
     folder, groups, of_process = places
     options = (f'-DTE_SELECT_CGROUPS="{groups}"', f'-DTE_SELECT_CGROUPS_OF_PROCESS="{of_process}"')
     return c_half.build(folder, "processors_test.c", ["cpu/sysfs.c"], *options)
 
 
-@pytest.fixture
+@fixture
 def quota(built, places, tmp_path):
     """Writes files of control groups, and returns the number of processors that is read."""
     _, groups, of_process = places
@@ -42,7 +41,7 @@ def quota(built, places, tmp_path):
     return read
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "quota_and_period, processors",
     [
         ("200000 100000", 2),
@@ -105,17 +104,21 @@ def test_files_of_groups_are_closed(quota):
     assert open_files() == before
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "process", ["", "\n", "::::\n", "0\n", "0:\n", "0::" + "/x" * 3000 + "\n", "\0\0\n"]
 )
 def test_damaged_lists_of_groups_are_ignored(quota, process):
     assert quota(process, {}) == 0
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "text, threads",
     [
-        *(("6", 6), ("6,2", 6), ("0" * 30 + "7", 7), ("0" * 31 + "7", 0), ("9" * 40, 0)),
+        ("6", 6),
+        ("6,2", 6),
+        ("0" * 30 + "7", 7),
+        ("0" * 31 + "7", 0),
+        ("9" * 40, 0),
         *((text, 0) for text in (",2", "", "x", "0", "-1", "9" * 40 + "x")),
     ],
 )
@@ -127,7 +130,7 @@ def test_wish_for_openmp_is_a_number_of_31_digits_at_most(
     assert c_half.copied(built).wish() == threads
 
 
-@pytest.mark.parametrize("own, openmp, threads", [("7", "5", 7), ("", "5", 5), ("", "", 1)])
+@mark.parametrize("own, openmp, threads", [("7", "5", 7), ("", "5", 5), ("", "", 1)])
 def test_wish_comes_before_quota_and_affinity(
     built, places, tmp_path, monkeypatch, own, openmp, threads
 ):

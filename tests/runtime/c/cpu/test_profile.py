@@ -3,7 +3,7 @@
 import ctypes
 import os
 
-import pytest
+from pytest import fixture, mark
 
 from te_select.runtime.call.cpu.profile import DECISIONS, NEVER, Profile
 from tests.support import c_half
@@ -18,7 +18,7 @@ ZEN_6 = (b"AuthenticAMD", 27, 1, MB, 32 * MB, 16)
 PACKAGE = (b"AuthenticAMD", 27, 1, MB, 2048 * MB, 16)  # whose L3 a hypervisor shows as one
 
 
-@pytest.fixture
+@fixture
 def home(tmp_path, monkeypatch):
     """An empty home folder, and no variable that changes the profile."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -26,7 +26,7 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "config"
 
 
-@pytest.fixture
+@fixture
 def file(home):
     """The place of the user's own file for an Emerald Rapids, in a folder that is there."""
     path = home / "te-select" / "machines" / f"GenuineIntel-6-207-{300 * MB // KB}"
@@ -34,7 +34,7 @@ def file(home):
     return path
 
 
-@pytest.fixture
+@fixture
 def library(home):
     path = c_half.built("profile_test.c", ("cpu/profile.c", "cpu/processors.c", "cpu/sysfs.c"))
     return c_half.copied(path, pretend="siiqqi>s", find=">s", streams="qqii")
@@ -44,7 +44,7 @@ def pretend(library, machine):
     return Profile.parse(library.pretend(*machine).decode())
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "machine, origin, expected",
     [
         (EMERALD_RAPIDS, "reasoned: mesh", (2048, 819, 2457, 256, 2, 1)),
@@ -65,7 +65,7 @@ def test_rule_of_a_machine_is_in_shares_of_its_caches(library, machine, origin, 
     assert (per_l3, reads) == (0, 50)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "machine, stream, fill",
     [
         (ZEN_4, {1: 0.6, 2: 1.2, 3: 1.8, 8: 4.8}, {2: 1.1}),
@@ -116,7 +116,7 @@ def test_file_of_the_user_replaces_what_it_names(library, file):
     assert pretend(library, ZEN_4).origin == "measured: znver4"  # it has another file
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "text, problem",
     [
         ("# nothing\n", "it is empty"),
@@ -144,20 +144,20 @@ def test_damaged_file_of_the_user_is_left_out_whole_and_named(library, file, tex
     assert not found.is_refused
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+@mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
 def test_pipe_or_endless_file_in_its_place_is_left_out(library, file, make):
     make(file)
     assert "it is no regular file" in pretend(library, EMERALD_RAPIDS).problem
 
 
-@pytest.mark.parametrize("base", ["", "relative", "x" * 5000])
+@mark.parametrize("base", ["", "relative", "x" * 5000])
 def test_without_a_home_there_is_no_file(library, monkeypatch, base):
     monkeypatch.setenv("XDG_CONFIG_HOME", base)
     monkeypatch.setenv("HOME", f"/{base}" if len(base) > 1000 else base)
     assert pretend(library, EMERALD_RAPIDS).file == ""
 
 
-@pytest.mark.parametrize("end", "\n\r\x0b\x1c\x85\u2028")
+@mark.parametrize("end", "\n\r\x0b\x1c\x85\u2028")
 def test_end_of_a_line_in_the_name_of_the_home_does_no_harm(library, home, monkeypatch, end):
     monkeypatch.setenv("XDG_CONFIG_HOME", f"{home}{end}a")
     found = pretend(library, EMERALD_RAPIDS)
@@ -174,14 +174,14 @@ def test_environment_overrides_the_file(library, file, monkeypatch):
     assert (decisions["skip"], decisions["backwards"], decisions["fill_per_l3"]) == (1, 0, 9)
 
 
-@pytest.mark.parametrize("text", ["skip", "skip=1,,x", "skip=1;", "=", "é=1", "x" * 9999])
+@mark.parametrize("text", ["skip", "skip=1,,x", "skip=1;", "=", "é=1", "x" * 9999])
 def test_environment_that_is_no_list_is_refused(library, monkeypatch, text):
     monkeypatch.setenv("TE_SELECT_PROFILE", text)
     found = pretend(library, EMERALD_RAPIDS)
     assert found.is_refused and found.problem.startswith("TE_SELECT_PROFILE")
 
 
-@pytest.mark.parametrize("threads", [1, 4])
+@mark.parametrize("threads", [1, 4])
 def test_library_says_from_where_on_stores_go_past_the_cache(library, monkeypatch, threads):
     sizes = f"stream_per_thread={6 * MB},stream_per_l3=5,fill_per_thread=7,fill_per_l3={NEVER}"
     monkeypatch.setenv("TE_SELECT_PROFILE", sizes)
@@ -192,7 +192,7 @@ def test_library_says_from_where_on_stores_go_past_the_cache(library, monkeypatc
     assert past["fills_past_the_cache"] == NEVER
 
 
-@pytest.mark.parametrize("kind", ["stream", "fill"])
+@mark.parametrize("kind", ["stream", "fill"])
 def test_threshold_that_is_never_is_not_lowered_to_the_caches(library, monkeypatch, kind):
     monkeypatch.setenv("TE_SELECT_PROFILE", f"{kind}_per_thread={NEVER}")
     past = Profile.parse(library.find().decode()).past_the_cache

@@ -2,10 +2,10 @@
 
 import subprocess
 
-import pytest
+from pytest import mark, skip
 
+from te_select import ToolchainError
 from te_select.backends.c_compiler import compiler_for
-from te_select.errors import ToolchainError
 from te_select.runtime.c import FOLDER
 from te_select.schedules.cpu.isa import ISAS
 from tests.support.foreign import emulator
@@ -19,15 +19,15 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@mark.parametrize("isa", ISAS)
 def test_decision_stores_past_the_cache_where_spans_can(isa, tmp_path):
     runs = [] if isa == "x86-64" else emulator(isa)
     if runs is None:
-        pytest.skip(f"needs an emulator of {isa}")
+        skip(f"needs an emulator of {isa}")
     try:
         compiler = compiler_for(ISAS[isa].triple)
     except ToolchainError as error:
-        pytest.skip(str(error))
+        skip(str(error))
     source = tmp_path / "asks.c"
     source.write_text(ASKS)
     folder = FOLDER / "cpu"

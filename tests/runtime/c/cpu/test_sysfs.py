@@ -1,10 +1,10 @@
 """What a library reads about CPUs from files."""
 
-import ctypes
 import dataclasses
+from ctypes import CDLL, Structure, byref, c_char, c_int, c_int32, c_int64
 from pathlib import Path
 
-import pytest
+from pytest import fixture, mark
 
 from tests.support import c_half
 
@@ -17,15 +17,15 @@ CACHES = (
 )
 
 
-class Machine(ctypes.Structure):
+class Machine(Structure):
     """The first fields of te_select_machine."""
 
     _fields_ = (
-        ("vendor", ctypes.c_char * 16),
-        *((name, ctypes.c_int32) for name in ("family", "model", "has_avx512", "has_amx")),
-        *((name, ctypes.c_int64) for name in ("l1", "l2", "l3")),
-        ("threads_per_l3", ctypes.c_int32),
-        ("rest", ctypes.c_int64 * 16),
+        ("vendor", c_char * 16),
+        *((name, c_int32) for name in ("family", "model", "has_avx512", "has_amx")),
+        *((name, c_int64) for name in ("l1", "l2", "l3")),
+        ("threads_per_l3", c_int32),
+        ("rest", c_int64 * 16),
     )
 
 
@@ -34,7 +34,7 @@ class Files:
     """A folder of files, and the process that reads them."""
 
     folder: Path
-    library: ctypes.CDLL
+    library: CDLL
 
     def add(self, cpus, caches, midr=None):
         """Write what each of the CPUs has."""
@@ -53,25 +53,25 @@ class Files:
     def read(self, *allowed):
         """What a process reads that may use some CPUs; without one, it does not know of any."""
         bits = sum(1 << cpu for cpu in allowed)
-        ctypes.c_int64.in_dll(self.library, "allowed").value = bits
+        c_int64.in_dll(self.library, "allowed").value = bits
         machine = Machine()
-        self.library.te_select_detect_by_sysfs(ctypes.byref(machine))
+        self.library.te_select_detect_by_sysfs(byref(machine))
         return machine
 
     def opened(self):
         """How many files were opened since the last time."""
-        count = ctypes.c_int.in_dll(self.library, "opened")
+        count = c_int.in_dll(self.library, "opened")
         before, count.value = count.value, 0
         return before
 
 
-@pytest.fixture
+@fixture
 def files(tmp_path):
     built = c_half.build(tmp_path, "sysfs_test.c", [], f'-DTE_SELECT_CPUS="{tmp_path}"')
-    return Files(tmp_path, ctypes.CDLL(str(built)))
+    return Files(tmp_path, CDLL(str(built)))
 
 
-@pytest.fixture
+@fixture
 def detect(files):
     """Writes files of one CPU, and detects the machine that they describe."""
 
@@ -92,7 +92,7 @@ def test_order_of_the_caches_does_not_matter(detect):
     assert detect([CACHES[2], CACHES[0]]).l2 == 1 << 20
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "shared, threads",
     [("0", 1), ("0-3,8", 5), ("0-1,4-5", 4), ("", 0), ("x", 0), ("5-2", 0), ("0-99999999999", 0)],
 )
@@ -100,7 +100,7 @@ def test_threads_that_share_a_cache_are_counted(detect, shared, threads):
     assert detect([("3", "Unified", "8192K", shared)]).threads_per_l3 == threads
 
 
-@pytest.mark.parametrize("size", ["", "x", "-1K", "0", "99999999999999999999K"])
+@mark.parametrize("size", ["", "x", "-1K", "0", "99999999999999999999K"])
 def test_cache_without_a_valid_size_is_ignored(detect, size):
     found = detect([("2", "Unified", size, "0"), ("3", "Unified", "8M", "0")])
     assert (found.l2, found.l3) == (0, 8 << 20)

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import te_select
+from tests.support import output
 from tests.support.plain_c_caller import SHAPE
-from tests.support.programs import output
 from tests.support.runtime_standin import library_of
 
 WORKLOAD = te_select.Workload(SHAPE, SHAPE, SHAPE)

@@ -1,11 +1,10 @@
 """What the extension asks of kernels and of Python, written down by stand-ins for both."""
 
-import textwrap
+from textwrap import dedent
 
 import pytest
 
-from tests.support import ROOT, c_half
-from tests.support.programs import python
+from tests.support import ROOT, c_half, python
 
 HEAD = """
     import ctypes, sys
@@ -40,7 +39,7 @@ HEAD = """
 @pytest.fixture
 def run():
     def alone(code, **environment):
-        code = textwrap.dedent(HEAD) + textwrap.dedent(code)
+        code = dedent(HEAD) + dedent(code)
         python(code, c_half.built("where_stand_in.c", (), "-ldl"), cwd=ROOT, **environment)
 
     return alone
@@ -72,7 +71,7 @@ def test_tensors_of_8192_elements_are_selected_without_gil(run):
             assert entry(x > 0, x, x, torch.ones(size)) == 0
             assert [n.has_lock for n in notes()] == [size < 8192]
         """,
-        PYTHONPATH=str(ROOT),  # without what hides torch
+        PYTHONPATH=ROOT,  # without what hides torch
     )
 
 

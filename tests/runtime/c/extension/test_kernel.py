@@ -1,29 +1,23 @@
 """Kernels called by NumPy's C API: what they take, and what goes another way."""
 
-import sys
+from sys import getrefcount
 
 import numpy as np
-import pytest
 import tvm_ffi
+from pytest import fixture, mark, raises
 
-from te_select import Workload
-from te_select.errors import ArgumentError
+from te_select import ArgumentError, Workload
+from tests.support import flat, flat_and_scalar
 from tests.support.runtime_standin import kernel
-from tests.support.workloads import flat, flat_and_scalar
 
 
-@pytest.fixture(scope="module")
-def masked():
-    return kernel(Workload((4, 1), (4, 5), (), "float32"))
-
-
-@pytest.fixture
+@fixture
 def operands():
     cond = np.array([[True], [False], [True], [False]])
     return cond, np.arange(20, dtype="f4").reshape(4, 5), np.empty((4, 5), "f4")
 
 
-@pytest.mark.parametrize("writable", [True, False])
+@mark.parametrize("writable", [True, False])
 def test_strides_that_are_no_multiple_of_the_element(writable):
     record = np.zeros(5, [("pad", "u1"), ("then", "f4")])
     record["then"] = np.arange(5)
@@ -32,7 +26,7 @@ def test_strides_that_are_no_multiple_of_the_element(writable):
     assert out.tolist() == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint16", "float16", "complex128"])
+@mark.parametrize("dtype", ["bool", "uint16", "float16", "complex128"])
 def test_scalars_of_numpy_are_taken_if_of_the_very_type(dtype):
     k = kernel(flat_and_scalar(3, dtype))
     cond, then, out = np.zeros(3, bool), np.zeros(3, dtype), np.zeros(3, dtype)
@@ -44,7 +38,7 @@ def test_scalars_of_numpy_are_taken_if_of_the_very_type(dtype):
 
 
 def test_scalar_of_numpy_may_be_cond(operands):
-    k = kernel(Workload((), (4, 5), (4, 5), "float32"))
+    k = kernel(Workload((), (4, 5), (4, 5)))
     _, then, out = operands
     for cond in (np.True_, np.False_):
         assert k._entry(cond, then, then + 1, out) is True
@@ -55,20 +49,20 @@ def test_scalar_of_numpy_may_be_cond(operands):
 ONE = np.ones((), "f4")
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "cond, then",
     [(np.True_, 1.0), (True, np.float32(1)), (np.int8(1), 1.0), (np.array(True), ONE)],
 )
 def test_call_keeps_no_reference(cond, then):
-    k = kernel(Workload((), (), (4, 5), "float32"))
+    k = kernel(Workload((), (), (4, 5)))
     else_, out = np.ones((4, 5), "f4"), np.ones((4, 5), "f4")
     if then is ONE:
         cond, then, else_, out = _tensors(cond, then, else_, out)
     things = (*map(np.dtype, ("?", "i1", "f4")), cond, then, else_, out, None, True, False)
-    before = [sys.getrefcount(thing) for thing in things]
+    before = [getrefcount(thing) for thing in things]
     for _ in range(1000):
         k._entry(cond, then, else_, out)
-    after = [sys.getrefcount(thing) for thing in things]
+    after = [getrefcount(thing) for thing in things]
     assert np.abs(np.subtract(after, before)).max() < 200
 
 
@@ -76,9 +70,9 @@ def _tensors(*arrays):
     return [tvm_ffi.from_dlpack(array) for array in arrays]
 
 
-@pytest.mark.parametrize("rows", [4, 40_000])  # the larger call gives the interpreter's lock away
+@mark.parametrize("rows", [4, 40_000])  # the larger call gives the interpreter's lock away
 def test_tensors_of_tvm_ffi_are_taken(rows):
-    k = kernel(Workload((rows, 1), (rows, 5), (), "float32"))
+    k = kernel(Workload((rows, 1), (rows, 5), ()))
     cond = np.arange(rows)[:, None] % 3 == 0
     then = np.arange(rows * 5, dtype="f4").reshape(rows, 5)
     out = np.empty((rows, 5), "f4")
@@ -94,7 +88,8 @@ class _Own(tvm_ffi.Tensor):
         raise AssertionError("the extension calls the method of tvm-ffi's own class")
 
 
-def test_tensors_that_do_not_fit_go_another_way(masked, operands):
+def test_tensors_that_do_not_fit_go_another_way(operands):
+    masked = kernel(Workload((4, 1), (4, 5), ()))
     cond, then, out = operands
     number = np.array(1, "f4")
     fit = _tensors(cond, then, number, out)
@@ -109,5 +104,5 @@ def test_tensors_that_do_not_fit_go_another_way(masked, operands):
             assert masked._entry(*args) is False
     assert (out == 7).all()
     for place, name in enumerate(("cond", "then", "else_", "out")):
-        with pytest.raises(ArgumentError, match=f"{name} is a tensor of tvm-ffi without memory"):
+        with raises(ArgumentError, match=f"{name} is a tensor of tvm-ffi without memory"):
             masked(*fit[:place], empty[place], *fit[place + 1 :])

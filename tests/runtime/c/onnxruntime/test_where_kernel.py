@@ -1,6 +1,6 @@
 """What a node's kernel asks of ONNX Runtime, written down by a stand-in for it."""
 
-import ctypes
+from ctypes import Structure, addressof, c_int64, c_void_p
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ PER_THREAD = 1 << 16  # bytes
 SMALL, LARGE = 100, 1 << 17  # elements of 4 bytes
 
 
-class Value(ctypes.Structure):
-    _fields_ = (("ndim", ctypes.c_int64), ("shape", ctypes.c_void_p), ("data", ctypes.c_void_p))
+class Value(Structure):
+    _fields_ = (("ndim", c_int64), ("shape", c_void_p), ("data", c_void_p))
 
 
 class Node:
@@ -24,19 +24,19 @@ class Node:
         self._library = library
 
     def number(self, name):
-        return ctypes.c_int64.in_dll(self._library, name).value
+        return c_int64.in_dll(self._library, name).value
 
     def set(self, name, value):
-        ctypes.c_int64.in_dll(self._library, name).value = value
+        c_int64.in_dll(self._library, name).value = value
 
     def run(self, cond, x, y, out):
         """Whether the call ended without an error."""
         held = []
         values = (Value * 4).in_dll(self._library, "values")
         for number, array in enumerate((cond, x, y, out)):
-            held.append((ctypes.c_int64 * 64)(*array.shape))
+            held.append((c_int64 * 64)(*array.shape))
             address = array.__array_interface__["data"][0]
-            values[number] = Value(array.ndim, ctypes.addressof(held[-1]), address)
+            values[number] = Value(array.ndim, addressof(held[-1]), address)
         return not self._library.run_node(out.itemsize)
 
 

@@ -1,17 +1,17 @@
 """The recorder of where(), for a profile."""
 
-import pytest
+from pytest import fixture
 
 from tests.support import where_recorder
 
 
-@pytest.fixture
+@fixture
 def where(monkeypatch):
     """Makes the recorder; see `where_recorder.Recorder`."""
     return lambda **how: where_recorder.Recorder(where_recorder.build(), monkeypatch, **how)
 
 
-@pytest.fixture
+@fixture
 def alone(where):
     """The recorder for calls of one thread."""
     return where()

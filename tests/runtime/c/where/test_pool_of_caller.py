@@ -1,7 +1,7 @@
 """Calls of where() on the threads of a caller's pool."""
 
 import numpy as np
-import pytest
+from pytest import fixture, mark
 
 from tests.support.machines import needs_fences
 from tests.support.where_recorder import bits, mask, operands
@@ -11,7 +11,7 @@ FAILED = -3
 TRANSPOSED = (mask(300, 400), bits(400, 300).T, bits(300, 400))
 
 
-@pytest.fixture
+@fixture
 def on_pool(where):
     """The recorder, whose calls have a caller's pool of so many threads; 0: it does not say."""
 
@@ -24,7 +24,7 @@ def on_pool(where):
     return made
 
 
-@pytest.mark.parametrize("said, pieces", [(0, 4), (2, 2), (9, 9)])
+@mark.parametrize("said, pieces", [(0, 4), (2, 2), (9, 9)])
 def test_large_call_has_a_piece_for_each_thread(on_pool, said, pieces):
     made = on_pool(said)
     made.asked(*operands(1 << 18))
@@ -37,7 +37,7 @@ def test_no_more_threads_than_pay(on_pool):
     assert made["pieces_of_loop"] == 3
 
 
-@pytest.mark.parametrize("said, elements", [(4, 4 * KB), (1, 1 << 18)])
+@mark.parametrize("said, elements", [(4, 4 * KB), (1, 1 << 18)])
 def test_call_of_one_thread_does_not_ask_the_pool(on_pool, said, elements):
     made = on_pool(said)
     made.asked(*operands(elements))

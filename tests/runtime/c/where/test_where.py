@@ -1,7 +1,7 @@
 """What where() decides for a call: which kernels do it, in which pieces, on how many threads."""
 
 import numpy as np
-import pytest
+from pytest import mark
 
 from te_select.operator import family
 from tests.support.where_recorder import bits, kernels, mask, operands
@@ -14,7 +14,7 @@ THREADS = 4
 # ---- loops --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "turned",
     [
         lambda a: a,
@@ -44,7 +44,7 @@ def test_single_values_need_no_kernel(alone):
     assert kernels(alone.asked(mask(1), bits(1), bits(1))) == [("w4 cte", 1, 1)]
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "width, part",
     [(1, 1), (2, 2), (3, 1), (5, 1), (6, 2), (12, 4), (16, 16), (24, 8), (32, 16), (48, 16)],
 )
@@ -62,7 +62,7 @@ def test_elements_are_cut_into_the_widest_parts_that_there_are(alone, width, par
 # ---- runs, rows and tiles -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "cond, x, y, number",
     [
         ((50, 1), (50, 3), (50, 3), 9),
@@ -87,7 +87,7 @@ def test_runs_do_the_work_of_a_missing_kernel_of_rows_once(alone):
     assert alone.select(*wide, np.zeros((50, 300), "c16"), rows=False) == 8 * 4 + 3
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "cond, x, y",
     [
         ((30,), (30,), (30,)),  # one row, however short
@@ -96,7 +96,7 @@ def test_runs_do_the_work_of_a_missing_kernel_of_rows_once(alone):
         ((2, 9, 1), (1, 9, 30), (2, 1, 30)),
     ],
 )
-@pytest.mark.parametrize("dtype", ["u1", "c16"])
+@mark.parametrize("dtype", ["u1", "c16"])
 def test_result_names_the_kernel_that_was_asked(alone, cond, x, y, dtype):
     inputs = mask(*cond), bits(*x, dtype=dtype), bits(*y, dtype=dtype)
     number = alone.select(*inputs, np.zeros(np.broadcast_shapes(cond, x, y), dtype))
@@ -111,13 +111,13 @@ def test_result_names_the_kernel_that_was_asked(alone, cond, x, y, dtype):
         assert name.removesuffix(" x 2:te").replace("n*2:te", "n:te") == f"{width} n:{movers}"
 
 
-@pytest.mark.parametrize("elements, joined", [(1023, True), (1024, False)])
+@mark.parametrize("elements, joined", [(1023, True), (1024, False)])
 def test_rows_from_4_kb_on_are_done_one_by_one(alone, elements, joined):
     asked = alone.asked(mask(5, 1), bits(5, elements), bits(5, elements))
     assert kernels(asked) == [("w4_rows09", 5, 1023) if joined else ("w4 te", 1, 1024)]
 
 
-@pytest.mark.parametrize("elements, tiles", [(31, True), (32, False)])
+@mark.parametrize("elements, tiles", [(31, True), (32, False)])
 def test_rows_with_gaps_are_copied_below_128_bytes(alone, elements, tiles):
     cond, x, y = operands(20, elements)
     with_gaps = bits(20, elements + 1)[:, :elements]
@@ -131,7 +131,7 @@ def test_rows_with_gaps_are_copied_below_128_bytes(alone, elements, tiles):
     assert kernels(asked) == [("w4 cte", 1, 20 * 31) if tiles else ("w4 cte", 1, 32)]
 
 
-@pytest.mark.parametrize("elements, kernel", [(3, ("w4_rows03", 50, 3)), (100, ("w4 ce", 1, 100))])
+@mark.parametrize("elements, kernel", [(3, ("w4_rows03", 50, 3)), (100, ("w4 ce", 1, 100))])
 def test_values_of_rows_that_do_not_follow_each_other_in_memory(alone, elements, kernel):
     """Those of short rows are copied, so that they do; longer rows are done one by one."""
     stepping = bits(100)[::2, None]
@@ -139,7 +139,7 @@ def test_values_of_rows_that_do_not_follow_each_other_in_memory(alone, elements,
     assert kernels(alone.asked(*given)) == [kernel]
 
 
-@pytest.mark.parametrize("elements, copied", [(31, True), (32, False)])
+@mark.parametrize("elements, copied", [(31, True), (32, False)])
 def test_tile_copies_rows_with_gaps_only_if_they_are_short(alone, elements, copied):
     cond = mask(16, elements)
     turned = bits(elements, 16).T
@@ -164,7 +164,7 @@ def test_operand_not_contiguous_along_rows_is_copied_by_tiles(alone):
     assert kernels(asked) == [("w4 cte", 1, 4096), ("w4 cte", 1, 1904)]
 
 
-@pytest.mark.parametrize("dtype, rows", [("u1", 2), ("f8", 2), ("c16", 2), ("f4", 64)])
+@mark.parametrize("dtype, rows", [("u1", 2), ("f8", 2), ("c16", 2), ("f4", 64)])
 def test_tile_has_16_rows_of_1_kb_whatever_the_width(alone, dtype, rows):
     """Also of rows of 64 KB, which are done one by one if they need no copies."""
     width = np.dtype(dtype).itemsize

@@ -1,8 +1,8 @@
 """The shape and the strides of a call follow from those of its operands, as in NumPy."""
 
-import ctypes
+from ctypes import POINTER, Structure, byref, c_int32, c_int64, c_void_p
 
-import pytest
+from pytest import fixture, mark
 
 from tests.support import c_half
 from tests.support.where_recorder import Call, axes
@@ -11,48 +11,48 @@ WIDTH = 4
 REFUSED = -1
 
 
-class View(ctypes.Structure):
+class View(Structure):
     """A te_select_view of ``where_abi.h``."""
 
     _fields_ = (
-        ("ndim", ctypes.c_int32),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("ndim", c_int32),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
     )
 
 
-@pytest.fixture
+@fixture
 def half():
     path = c_half.built("where_plan_test.c", ("where/where_call.c",), *c_half.SANITIZED)
     return c_half.load(path, te_select_join=">q")
 
 
-class Sources(ctypes.Structure):
+class Sources(Structure):
     """A te_select_where_sources of ``where_abi.h``."""
 
     _fields_ = (
-        ("kinds", ctypes.c_int32 * 3),
-        ("out_kind", ctypes.c_int32),
-        ("flags", ctypes.c_int32),
-        ("bits", ctypes.c_void_p),
+        ("kinds", c_int32 * 3),
+        ("out_kind", c_int32),
+        ("flags", c_int32),
+        ("bits", c_void_p),
     )
 
 
 def view(shape, ndim=None):
     """A compact operand of a shape, and of its own rank unless told."""
     rank = len(shape) if ndim is None else ndim
-    numbers = ctypes.c_int64 * len(shape)
+    numbers = c_int64 * len(shape)
     return View(rank, numbers(*shape), None)
 
 
 def joined(half, *views):
     """The elements, or `REFUSED`, and the call."""
     call = Call(-7, WIDTH, axes(*[-7] * 64))
-    return half.te_select_join(ctypes.byref(call), (View * 3)(*views)), call
+    return half.te_select_join(byref(call), (View * 3)(*views)), call
 
 
-@pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize(
+@mark.parametrize("place", range(3))
+@mark.parametrize(
     "odd",
     [
         view((3,)),
@@ -88,10 +88,10 @@ def overlaps(half, operand, address, step, kind, bits=None):
     call.strides[operand][0] = step
     sources = Sources((AS_IS,) * 3, 0, 0, bits)
     sources.kinds[operand] = kind
-    return half.te_select_where_overlaps(ctypes.byref(call), ctypes.byref(sources))
+    return half.te_select_where_overlaps(byref(call), byref(sources))
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "operand, kind, item",
     [(0, AS_IS, 1), (1, AS_IS, WIDTH), (2, AS_IS, WIDTH), (2, INT64, 8), (0, INT64, 8)],
 )
@@ -110,10 +110,10 @@ def test_bits_that_touch_out_do_not_overlap_it(half):
     assert found == [0, 1, 1, 0]
 
 
-@pytest.mark.parametrize("kind, row, found", [(3, 80, 0), (3, 88, 1), (INT64, 80, 1)])
+@mark.parametrize("kind, row, found", [(3, 80, 0), (3, 88, 1), (INT64, 80, 1)])
 def test_converted_side_of_rows_is_out_only_if_as_wide(half, kind, row, found):
     call = Call(2, WIDTH, axes(3, 5), data=(FAR, OUT, FAR, OUT))
     for number, step in ((1, row), (3, 80)):
         call.strides[number][:2] = (step, 8)
     sources = Sources((AS_IS, kind, AS_IS), 0, 0, None)
-    assert half.te_select_where_overlaps(ctypes.byref(call), ctypes.byref(sources)) == found
+    assert half.te_select_where_overlaps(byref(call), byref(sources)) == found

@@ -1,7 +1,7 @@
 """Which flags where() gives its kernels, by the profile and the operands."""
 
 import numpy as np
-import pytest
+from pytest import mark
 
 from tests.support.machines import FENCES
 from tests.support.where_recorder import bits, mask, operands
@@ -14,7 +14,7 @@ def flags(asked):
     return set(found)
 
 
-@pytest.mark.parametrize("threads, elements", [(1, 100), (2, 200)])
+@mark.parametrize("threads, elements", [(1, 100), (2, 200)])
 def test_stores_pass_the_cache_by_bytes_moved_per_thread(where, threads, elements):
     """Every thread has caches of its own. Stores past the cache are ordered once they are done."""
     made = where(stream_per_thread=1300, bytes_per_thread=KB)
@@ -37,7 +37,7 @@ def test_call_that_reads_little_is_a_fill_with_own_threshold(where):
 RUNS = np.arange(64 * KB) % (16 * KB) < 8 * KB
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "skip, cond, looks",
     [(0, RUNS, False), (1, RUNS, True), (1, mask(64 * KB), False), (2, mask(64 * KB), True)],
 )
@@ -49,7 +49,7 @@ def test_cond_in_runs_is_looked_at_first_if_it_pays(where, skip, cond, looks):
     assert flags(made.asked(cond, x, x[::-1].copy())) == set()
 
 
-@pytest.mark.parametrize("side", ["x", "y", ""])
+@mark.parametrize("side", ["x", "y", ""])
 def test_short_runs_suffice_where_out_is_a_side(where, side):
     cond = np.repeat(mask(KB), 64)
     given = {"x": bits(64 * KB, dtype="u1"), "y": bits(64 * KB, dtype="u1")[::-1].copy()}
@@ -58,14 +58,14 @@ def test_short_runs_suffice_where_out_is_a_side(where, side):
     assert flags(asked) == ({"skip"} if side else set())
 
 
-@pytest.mark.parametrize("skip, looks", [(1, False), (2, True)])
+@mark.parametrize("skip, looks", [(1, False), (2, True)])
 def test_cond_that_is_read_again_for_each_row_is_not_tested(where, skip, looks):
     made = where(bytes_per_thread=KB, skip=skip)
     asked = made.asked(RUNS, bits(2, 64 * KB), bits(2, 64 * KB))
     assert flags(asked) == ({"skip"} if looks else set())
 
 
-@pytest.mark.parametrize("cond", [mask(600, 1), mask(40, 600).T, np.array(True)])
+@mark.parametrize("cond", [mask(600, 1), mask(40, 600).T, np.array(True)])
 def test_cond_without_runs_in_memory_is_never_looked_at_first(where, cond):
     made = where(bytes_per_thread=KB, skip=2)
     columns = cond.shape[-1] if cond.ndim and cond.shape[-1] > 1 else 40
@@ -73,7 +73,7 @@ def test_cond_without_runs_in_memory_is_never_looked_at_first(where, cond):
     assert flags(asked) == set()
 
 
-@pytest.mark.parametrize("gap", [0, 1])
+@mark.parametrize("gap", [0, 1])
 def test_first_row_of_a_mask_says_nothing_of_the_others(where, gap):
     made = where(bytes_per_thread=KB, skip=1)
     x = bits(400, 200)
@@ -84,7 +84,7 @@ def test_first_row_of_a_mask_says_nothing_of_the_others(where, gap):
     assert flags(made.asked(mixed[:, :200], x, x)) == set()
 
 
-@pytest.mark.parametrize("backwards", [0, 1])
+@mark.parametrize("backwards", [0, 1])
 def test_spans_walk_backwards_if_the_machine_gains(where, backwards):
     made = where(backwards=backwards)
     assert flags(made.asked(*operands(9))) == ({"backwards"} if backwards else set())

@@ -1,15 +1,15 @@
 """The exported functions of a library of where(), called through tvm-ffi."""
 
-import ctypes
 from concurrent.futures import ThreadPoolExecutor
+from ctypes import CFUNCTYPE, byref, c_size_t, c_void_p
 
 import numpy as np
-import pytest
 import tvm_ffi
+from pytest import fixture, mark, raises
 
 from te_select.backends.cpu import link
-from tests.support import ROOT, c_half, where_recorder
-from tests.support.programs import python
+from tests.support import ROOT, c_half, python
+from tests.support.where_recorder import Call, axes, call_of, operands
 
 
 def test_call_that_was_not_done_is_an_error():
@@ -17,23 +17,23 @@ def test_call_that_was_not_done_is_an_error():
     path = c_half.built("where_in_c.c", link.FAMILY.sources, "-ldl", "-DFAILS=1")
     where = tvm_ffi.load_module(str(path)).get_function("te_select_where")
     x = np.ones(9, "f4")
-    with pytest.raises(RuntimeError, match="there is no memory for tiles of out, or a kernel fail"):
+    with raises(RuntimeError, match="there is no memory for tiles of out, or a kernel fail"):
         where(x > 0, x, x, np.empty(9, "f4"))
 
 
 # ---- te_select_where_call_on --------------------------------------------------------------------
 
-PIECE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
-PARALLEL_FOR = ctypes.CFUNCTYPE(None, ctypes.c_void_p, PIECE, ctypes.c_size_t, ctypes.c_void_p)
+PIECE = CFUNCTYPE(None, c_void_p, c_size_t)
+PARALLEL_FOR = CFUNCTYPE(None, c_void_p, PIECE, c_size_t, c_void_p)
 UNSOUND = -4
 
 
-@pytest.fixture
+@fixture
 def path():
     return c_half.built("where_in_c.c", link.FAMILY.sources, "-ldl", *c_half.SANITIZED)
 
 
-@pytest.fixture
+@fixture
 def library(path):
     return c_half.load(path)
 
@@ -63,7 +63,7 @@ def test_null_pointers_are_not_stepped_from(path):
 
 
 def test_call_is_done_on_the_threads_of_a_pool(library):
-    cond, x, y = where_recorder.operands(1 << 20)
+    cond, x, y = operands(1 << 20)
     out = np.empty_like(x)
     counts = []
 
@@ -73,8 +73,8 @@ def test_call_is_done_on_the_threads_of_a_pool(library):
         with ThreadPoolExecutor(count) as executor:
             list(executor.map(lambda i: piece(data, i), range(count)))
 
-    call = where_recorder.call_of(cond, x, y, out)
-    assert library.te_select_where_call_on(ctypes.byref(call), parallel_for, 7, 3) >= 0
+    call = call_of(cond, x, y, out)
+    assert library.te_select_where_call_on(byref(call), parallel_for, 7, 3) >= 0
     assert out.tobytes() == np.where(cond, x, y).tobytes()
     assert counts == [(7, 3)]
 
@@ -87,7 +87,7 @@ def _set_at(field, index, value):
     return lambda call: getattr(call, field).__setitem__(index, value)
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "change",
     [
         _set("ndim", -1),
@@ -102,49 +102,49 @@ def _set_at(field, index, value):
     ],
 )
 def test_call_that_makes_no_sense_is_refused(library, change):
-    cond, x, y = where_recorder.operands(3)
+    cond, x, y = operands(3)
     out = np.full(3, 7, "f4")
-    call = where_recorder.call_of(cond, x, y, out)
+    call = call_of(cond, x, y, out)
     change(call)
-    assert library.te_select_where_call_on(ctypes.byref(call), None, None, 0) == UNSOUND
+    assert library.te_select_where_call_on(byref(call), None, None, 0) == UNSOUND
     assert (out == 7).all()
 
 
 def test_stride_of_an_axis_of_one_element_does_not_matter(library):
-    cond, x, y = where_recorder.operands(3)
+    cond, x, y = operands(3)
     out = np.empty((1, 3), "f4")
-    call = where_recorder.call_of(cond, x, y, out)
+    call = call_of(cond, x, y, out)
     for operand, stride in enumerate((1 << 62, -(1 << 63), (1 << 63) - 1, -(1 << 63))):
         call.strides[operand][0] = stride
-    assert library.te_select_where_call_on(ctypes.byref(call), None, None, 0) >= 0
+    assert library.te_select_where_call_on(byref(call), None, None, 0) >= 0
     assert out.tobytes() == np.where(cond, x, y).tobytes()
 
 
 def test_call_without_elements_needs_no_memory(library):
     nothing = np.empty((3, 0), "f4")
-    call = where_recorder.call_of(nothing > 0, nothing, nothing, nothing)
+    call = call_of(nothing > 0, nothing, nothing, nothing)
     for operand in range(4):
         call.data[operand] = None
-    assert library.te_select_where_call_on(ctypes.byref(call), None, None, 0) >= 0
+    assert library.te_select_where_call_on(byref(call), None, None, 0) >= 0
 
 
 def test_operand_without_strides_is_compact(library):
-    call = where_recorder.Call(3, 4, where_recorder.axes(2, 3, 5))
+    call = Call(3, 4, axes(2, 3, 5))
     broadcast = library.te_select_broadcast
-    assert broadcast(ctypes.byref(call), 1, 3, where_recorder.axes(2, 3, 5), None) == 1
+    assert broadcast(byref(call), 1, 3, axes(2, 3, 5), None) == 1
     assert call.strides[1][:3] == [60, 20, 4]
-    assert broadcast(ctypes.byref(call), 0, 2, where_recorder.axes(3, 1), None) == 1
+    assert broadcast(byref(call), 0, 2, axes(3, 1), None) == 1
     assert call.strides[0][:3] == [0, 1, 0]
-    assert broadcast(ctypes.byref(call), 2, 1, where_recorder.axes(4), None) == 0
+    assert broadcast(byref(call), 2, 1, axes(4), None) == 0
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "rank, operand, ndim",
     [(1, 0, -100_000), (1, 0, -1), (100_000, 0, 1), (65, 0, 65), (-1, 0, 0), (1, 4, 1), (1, -1, 1)],
 )
 def test_operand_or_rank_that_there_is_not_is_refused(library, rank, operand, ndim):
-    call = where_recorder.Call(rank, 4, where_recorder.axes(1))
+    call = Call(rank, 4, axes(1))
     before = bytes(call)
-    shape = where_recorder.axes(1)
-    assert library.te_select_broadcast(ctypes.byref(call), operand, ndim, shape, None) == 0
+    shape = axes(1)
+    assert library.te_select_broadcast(byref(call), operand, ndim, shape, None) == 0
     assert bytes(call) == before

@@ -1,7 +1,7 @@
 """The memory that where() takes for tiles, and for rows of one value."""
 
 import numpy as np
-import pytest
+from pytest import mark
 
 from tests.support import c_half
 from tests.support.where_recorder import HALF, bits, mask, operands
@@ -13,7 +13,7 @@ TRANSPOSED = (mask(300, 400), bits(400, 300).T, bits(300, 400))
 SINGLE_IN_ROWS = (mask(900, 1), bits(900, 300), bits(1, 1))
 
 
-@pytest.mark.parametrize("given", [TRANSPOSED, SINGLE_IN_ROWS])
+@mark.parametrize("given", [TRANSPOSED, SINGLE_IN_ROWS])
 def test_tasks_at_the_same_time_have_memory_of_their_own(where, given):
     """The recorder begins up to four tasks inside of each other, in the middle of a kernel."""
     made = where(bytes_per_thread=KB)
@@ -23,8 +23,8 @@ def test_tasks_at_the_same_time_have_memory_of_their_own(where, given):
     assert {each.task for each in asked} == set(range(made["tasks_of_job"]))
 
 
-@pytest.mark.parametrize("given", [TRANSPOSED, SINGLE_IN_ROWS])
-@pytest.mark.parametrize("threads", [1, THREADS])
+@mark.parametrize("given", [TRANSPOSED, SINGLE_IN_ROWS])
+@mark.parametrize("threads", [1, THREADS])
 def test_nothing_is_written_where_there_is_no_memory(where, given, threads):
     made = where(bytes_per_thread=KB)
     made["at_hand"] = threads
@@ -34,7 +34,7 @@ def test_nothing_is_written_where_there_is_no_memory(where, given, threads):
     assert made.notes() == [] and (out == 7).all()
 
 
-@pytest.mark.parametrize(
+@mark.parametrize(
     "given, allocations",
     [
         (operands(100_000), 0),

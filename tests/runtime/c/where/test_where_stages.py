@@ -3,7 +3,7 @@
 import platform
 
 import numpy as np
-import pytest
+from pytest import mark, raises
 
 from tests.support.where_recorder import NEVER, bits, mask
 
@@ -36,10 +36,10 @@ def test_blocks_and_what_is_made_fill_two_thirds_of_the_cache(alone):
         assert sum(found.made("uint8")) == 90_000
 
 
-@pytest.mark.parametrize("dtype", ["?", "D"])
-@pytest.mark.parametrize("gap", [1, 3])
-@pytest.mark.parametrize("rows", [1, 40])
-@pytest.mark.parametrize("l1", [16 * KB, 32 * KB, 48 * KB])
+@mark.parametrize("dtype", ["?", "D"])
+@mark.parametrize("gap", [1, 3])
+@mark.parametrize("rows", [1, 40])
+@mark.parametrize("l1", [16 * KB, 32 * KB, 48 * KB])
 def test_tiles_of_each_width_fit_in_each_cache(alone, l1, rows, gap, dtype):
     """An element is read, and with gaps it is copied."""
     alone["l1"] = l1
@@ -67,7 +67,7 @@ def test_cond_of_rows_far_apart_is_not_taken_for_one_value(alone):
     alone.staged(cond[::5000, None], numbers(200, 64), bits(200, 64), new(200, 64))
 
 
-@pytest.mark.parametrize("shape", [(1, 300), (200, 1), (1, 1)])
+@mark.parametrize("shape", [(1, 300), (200, 1), (1, 1)])
 def test_what_is_broadcast_is_converted_once(alone, shape):
     found = alone.staged(mask(200, 300), numbers(*shape), bits(200, 300), new(200, 300))
     assert found.made("uint8") == [shape[0] * shape[1]]
@@ -133,7 +133,7 @@ def test_bytes_are_counted_as_they_lie_in_memory(where):
         assert half.staged(*given, numbers(n // 8)).threads == threads
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="other CPUs number the modes otherwise")
+@mark.skipif(platform.machine() != "x86_64", reason="other CPUs number the modes otherwise")
 def test_stages_of_each_thread_round_as_the_caller_does(where):
     """And the thread has its own mode back."""
     n = 64 * KB
@@ -160,6 +160,6 @@ def test_stores_go_past_the_cache_only_where_out_is_not_copied(where):
 def test_stage_that_fails_ends_the_call(alone):
     alone.staged(*compact(9000))
     alone["fails"] = 3
-    with pytest.raises(AssertionError):
+    with raises(AssertionError):
         alone.staged(*compact(9000))
     assert alone["count_of_notes"] == 3

@@ -1,13 +1,13 @@
 """where() under sanitizers, called from 64 threads at once, while kernels are added."""
 
-import pytest
+from pytest import mark
 
 from tests.support import c_programs
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("threads", [4, 64])
-@pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])
+@mark.slow
+@mark.parametrize("threads", [4, 64])
+@mark.parametrize("sanitizers", ["thread", "address,undefined"])
 def test_first_calls_of_many_threads_do_not_meet(tmp_path, sanitizers, threads):
     program = c_programs.sanitized("where_threads.c", tmp_path / "program", sanitizers)
     environment = {

@@ -1,33 +1,32 @@
 """Tensors of torch, CuPy and JAX in calls of CUDA kernels, without a GPU."""
 
 import numpy as np
-import pytest
+from pytest import fixture, importorskip, mark, raises
 
-from te_select.errors import ArgumentError
+from te_select import ArgumentError
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.workload import Workload
 from te_select.runtime.call.cuda.device import torch_bits
-from tests.support import cuda_libraries, cuda_standin
-from tests.support.cuda_libraries import STREAM, CupyArray, JaxArray
-from tests.support.cuda_standin import SHAPE, data, running
+from tests.support import alike, flat
+from tests.support.cuda_libraries import STREAM, CupyArray, JaxArray, install
+from tests.support.cuda_standin import SHAPE, data, kernel, running
 
-W = Workload(SHAPE, SHAPE, SHAPE)
+W = alike(*SHAPE)
 COND, THEN, ELSE = data()
 WANT = np.where(COND, THEN, ELSE)
 
 
-@pytest.fixture
+@fixture
 def fake(monkeypatch):
-    cuda_libraries.install(monkeypatch)
+    install(monkeypatch)
     with running(W) as library:
         yield library
 
 
-@pytest.mark.parametrize("stream, launched", [(STREAM, STREAM), (0, None)])
+@mark.parametrize("stream, launched", [(STREAM, STREAM), (0, None)])
 def test_cupy_arrays_are_handed_over_for_the_launchs_stream(fake, monkeypatch, stream, launched):
-    cuda_libraries.install(monkeypatch, stream=stream)
+    install(monkeypatch, stream=stream)
     arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
-    out = cuda_standin.kernel(W)(*arrays)
+    out = kernel(W)(*arrays)
     assert fake.fake_last().contents.stream == launched
     assert type(out) is CupyArray and out.values.tobytes() == WANT.tobytes()
     assert all(array.streams == [launched] for array in (*arrays, out))
@@ -35,7 +34,7 @@ def test_cupy_arrays_are_handed_over_for_the_launchs_stream(fake, monkeypatch, s
 
 
 def test_strided_cupy_arrays_are_copied_and_written(fake):
-    k = cuda_standin.kernel(W)
+    k = kernel(W)
     cond, else_ = CupyArray(COND), CupyArray(ELSE)
     assert k(cond, CupyArray(THEN, step=2), else_).values.tobytes() == WANT.tobytes()
     out = CupyArray(np.zeros(SHAPE, "f4"), step=3)
@@ -45,23 +44,23 @@ def test_strided_cupy_arrays_are_copied_and_written(fake):
 
 def test_jax_arrays_are_waited_for_and_the_result_is_complete(fake):
     arrays = [JaxArray(array) for array in (COND, THEN, ELSE)]
-    out = cuda_standin.kernel(W)(*arrays)
+    out = kernel(W)(*arrays)
     assert isinstance(out, JaxArray) and out.values.tobytes() == WANT.tobytes()
     assert all(array.waited == 1 for array in (*arrays, out))
     assert fake.fake_waits() == 1
-    with pytest.raises(ArgumentError, match="immutable"):
-        cuda_standin.kernel(W)(*arrays, out=arrays[1])
+    with raises(ArgumentError, match="immutable"):
+        kernel(W)(*arrays, out=arrays[1])
 
 
 def test_two_libraries_in_one_call_are_waited_for(fake):
-    out = cuda_standin.kernel(W)(CupyArray(COND), JaxArray(THEN), CupyArray(ELSE))
+    out = kernel(W)(CupyArray(COND), JaxArray(THEN), CupyArray(ELSE))
     assert isinstance(out, JaxArray) and out.values.tobytes() == WANT.tobytes()
     assert fake.fake_waits() == 2
 
 
-@pytest.mark.parametrize("dtype", sorted(ELEMENT_TYPES))
+@mark.parametrize("dtype", sorted(ELEMENT_TYPES))
 def test_torch_tensors_are_handed_over_as_bits(dtype):
-    torch = pytest.importorskip("torch")
+    torch = importorskip("torch")
     element = ELEMENT_TYPES[dtype]
     words = torch.arange(6 * element.width, dtype=torch.uint8)
     tensor = words.remainder(2).view(getattr(torch, dtype)).reshape(2, 3)
@@ -72,10 +71,10 @@ def test_torch_tensors_are_handed_over_as_bits(dtype):
 
 
 def test_lazily_conjugated_torch_tensors_are_resolved():
-    torch = pytest.importorskip("torch")
-    workload = Workload((3,), (3,), (3,), "complex64")
+    torch = importorskip("torch")
+    workload = flat(3, "complex64")
     with running(workload):
-        k = cuda_standin.kernel(workload)
+        k = kernel(workload)
         cond, side = torch.ones(3, dtype=torch.bool), torch.ones(3, dtype=torch.complex64)
         assert k._torch_inputs(cond, side, side) is not None
         assert k._torch_inputs(cond, side, side.conj()) is None
@@ -83,8 +82,8 @@ def test_lazily_conjugated_torch_tensors_are_resolved():
 
 
 def test_tensor_that_requires_grad_is_refused_as_such():
-    torch = pytest.importorskip("torch")
+    torch = importorskip("torch")
     with running(W):
         cond, then, else_ = (torch.from_numpy(array) for array in (COND, THEN, ELSE))
-        with pytest.raises(ArgumentError, match="then requires grad"):
-            cuda_standin.kernel(W)(cond, then.requires_grad_(), else_)
+        with raises(ArgumentError, match="then requires grad"):
+            kernel(W)(cond, then.requires_grad_(), else_)

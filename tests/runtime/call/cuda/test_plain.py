@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import tvm_ffi
 
-from te_select.operator.workload import Workload
-from tests.support import cuda_standin
-from tests.support.cuda_standin import fake_driver, on_device, read, running
+from te_select import Workload
+from tests.support.cuda_standin import build, fake_driver, fake_library, on_device, read, running
 from tests.support.oracle.doors_of_cpu import call_plain
 
 OK, INVALID, CANNOT_RUN = 0, 1, 2
@@ -18,7 +17,7 @@ W = Workload(("n", 4), ("n", 4), ())
 @pytest.fixture
 def library(tmp_path):
     """A library that no device has seen."""
-    return ctypes.CDLL(str(cuda_standin.build([W], tmp_path / "lib.so", plain=True)))
+    return ctypes.CDLL(str(build([W], tmp_path / "lib.so", plain=True)))
 
 
 def call(library, *operands, sizes=(3,), stream=0):
@@ -53,7 +52,7 @@ def test_no_element_needs_no_driver(library):
 
 
 def test_machine_without_a_device_is_a_status(library):
-    cuda_standin.fake_library()
+    fake_library()
     with fake_driver():
         status, message = call(library, *arrays())
     assert status == CANNOT_RUN

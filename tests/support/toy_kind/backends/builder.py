@@ -1,60 +1,53 @@
 """Writes a loop nest in C, and links it; see `te_select.backends`."""
 
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from te_select.backends.c_compiler import CHECKS, HostHalf, link_stub
-from te_select.backends.scheduled import Scheduled, symbol
+from te_select.backends.scheduled import symbol
 from te_select.backends.select_leaf import block_of, steps_of
 from te_select.backends.stub import exported_functions, shape_tables, signature
-from te_select.backends.targets import ResolvedTarget
-from te_select.operator.access import STAYS, Step, access_pattern
-from te_select.runtime.artifact.fields import Component
-from te_select.runtime.artifact.manifest import Manifest
+from te_select.operator.access import STAYS, access_pattern
 from te_select.schedules.leaf import leaves
 
 RUNTIME = Path(__file__).parents[1] / "runtime"
 TOY = HostHalf((*CHECKS, str(RUNTIME / "host_toy.c")), ())
 
 
-def write_library(
-    chosen: Sequence[Scheduled], _target: ResolvedTarget, manifest: Manifest, path: Path
-) -> None:
+def write_library(chosen, _target, manifest, path):
     stubs = (_stub(i, one) for i, one in enumerate(chosen))
     link_stub('#include "host_toy.h"\n' + "".join(stubs), [], TOY, manifest, path)
 
 
-def requirements(target: ResolvedTarget) -> dict[str, Any]:
+def requirements(target):
     return {"kind": target.kind, "byte_orders": [sys.byteorder]}
 
 
-def missing(_target: ResolvedTarget) -> list[str]:
+def missing(_target):
     return []
 
 
-def versions() -> dict[str, str]:
+def versions():
     return {"toy": "1"}
 
 
-def components() -> tuple[Component, ...]:
+def components():
     return ()
 
 
-def source(one: Scheduled, _target: ResolvedTarget, _level: str) -> str:
+def source(one, _target, _level):
     return _loops(one, symbol(0))
 
 
-def device() -> str:
+def device():
     return "a toy"
 
 
-def tuned_on(_target: ResolvedTarget) -> tuple[str, int | None]:
+def tuned_on(_target):
     return device(), 1
 
 
-def _stub(i: int, one: Scheduled) -> str:
+def _stub(i, one):
     return f"""{_loops(one, symbol(i))}
 {shape_tables(i, one.workload)}
 static const te_select_toy_kernel kernel_{i} = {{
@@ -63,7 +56,7 @@ static const te_select_toy_kernel kernel_{i} = {{
 """
 
 
-def _loops(one: Scheduled, name: str) -> str:
+def _loops(one, name):
     """The loops of the access pattern around an assignment, at the definition's own offsets."""
     pattern = access_pattern(one.workload)
     sizes = {dim: f"sizes[{k}]" for k, dim in enumerate(one.workload.dim_names)}
@@ -86,10 +79,10 @@ def _loops(one: Scheduled, name: str) -> str:
     return "\n".join([*lines, "(void)data; (void)sizes;", "}"])
 
 
-def _offset(steps: Sequence[Step], sizes: Mapping[str, str]) -> str:
+def _offset(steps, sizes):
     terms = [f"i{k} * {_product(s, sizes)}" for k, s in enumerate(steps) if s != STAYS]
     return " + ".join(terms) or "0"
 
 
-def _product(dims: Step, sizes: Mapping[str, str]) -> str:
+def _product(dims, sizes):
     return " * ".join(sizes[d] if isinstance(d, str) else f"INT64_C({d})" for d in dims) or "1"

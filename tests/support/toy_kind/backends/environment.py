@@ -1,5 +1,5 @@
 """What ``te-select env`` says about toys."""
 
 
-def environment() -> dict[str, dict[str, str]]:
+def environment():
     return {"toys": {"loops": "there"}}

@@ -1,8 +1,6 @@
 """The one target ``toy``; see `te_select.backends.targets`."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tvm.target import Target
 
@@ -16,21 +14,21 @@ class ToyTarget(ResolvedTarget):
     kind: str = "toy"
 
 
-def takes(text: str) -> bool:
+def takes(text):
     return text == "toy"
 
 
-def suggestions(text: str) -> list[str]:
+def suggestions(text):
     return ["toy"] if text.startswith("to") else []
 
 
-def from_name(_text: str) -> ToyTarget:
+def from_name(_text):
     return ToyTarget("toy", Target({"kind": "c"}))
 
 
-def check_fields(_fields: Mapping[str, Any]) -> None:
+def check_fields(_fields):
     pass
 
 
-def from_fields(_fields: Mapping[str, Any], _tvm_target: Target) -> ToyTarget:
+def from_fields(_fields, _tvm_target):
     return from_name("toy")

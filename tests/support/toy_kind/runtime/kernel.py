@@ -1,8 +1,6 @@
 """The toy's kernels take NumPy arrays."""
 
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +9,7 @@ from te_select.runtime.call.kernel import Kernel
 
 
 class ToyKernel(Kernel):
-    def __call__(self, cond: Any, then: Any, else_: Any, out: Any = None) -> Any:
+    def __call__(self, cond, then, else_, out=None):
         arrays = [np.asarray(value, order="C") for value in (cond, then, else_)]
         if out is None:
             out = np.empty(self._shape_of(*arrays), arrays[1].dtype)
@@ -26,5 +24,5 @@ class ToyKernel(Kernel):
         return out
 
     @staticmethod
-    def missing(target: Mapping[str, Any]) -> list[str]:
+    def missing(target):
         return sorted(set(target["byte_orders"]) - {sys.byteorder})

@@ -1,13 +1,8 @@
 """The toy's schedule: the loops as they are, the innermost marked; see `te_select.schedules`."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from te_select.operator.access import AccessPattern
 from te_select.schedules import knobs, leaf
 from te_select.schedules.knobs import knob
 from te_select.schedules.seam import Variant
@@ -21,7 +16,7 @@ class Config:
 
     unroll: int = knob(UNROLLS)
 
-    def checked(self, _pattern: AccessPattern, _target: Any = None) -> Config:
+    def checked(self, _pattern, _target=None):
         knobs.check(self)
         return self
 
@@ -31,15 +26,15 @@ config_from = partial(leaf.config_from, Config)
 config_of = partial(leaf.config_of, Config)
 
 
-def default_config(_pattern: AccessPattern, _target: Any) -> Config:
+def default_config(_pattern, _target):
     return Config(unroll=4)
 
 
-def variants(_pattern: AccessPattern, config: Config) -> list[Variant]:
+def variants(_pattern, config):
     return [Variant("", config)]
 
 
-def apply(sch: Any, pattern: AccessPattern, _target: Any, config: Config) -> None:
+def apply(sch, pattern, _target, config):
     block = leaf.block_to_schedule(sch, pattern)
     if block is None:
         return
@@ -48,17 +43,17 @@ def apply(sch: Any, pattern: AccessPattern, _target: Any, config: Config) -> Non
     leaf.annotate(sch, sch.get_loops(block)[-1], "toy_loop", config)
 
 
-def space(pattern: AccessPattern, target: Any) -> Mapping[str, Sequence[int]]:
+def space(pattern, target):
     return knobs.space(default_config(pattern, target), pattern, target)
 
 
-def dedup_key(_pattern: AccessPattern, config: Config, _cpus: int | None = None) -> tuple[int]:
+def dedup_key(_pattern, config, _cpus=None):
     return (config.unroll,)
 
 
-def without_machine_knobs(_pattern: AccessPattern, _target: Any, config: Config) -> Config:
+def without_machine_knobs(_pattern, _target, config):
     return config
 
 
-def may_share_record(_pattern: AccessPattern, _measured: AccessPattern, _target: Any) -> bool:
+def may_share_record(_pattern, _measured, _target):
     return True
