@@ -15,7 +15,8 @@ from te_select import Workload, export
 from te_select.runtime.call import capture
 from tests.support import ended, flat, python, script
 
-KERNEL, NAMED = Workload((64, 1), (64, 500), ()), flat("n", "int16")
+KERNEL = Workload((64, 1), (64, 500), ())
+NAMED = flat("n", "int16")
 START = """
 import os, shutil, sys
 import numpy as np
