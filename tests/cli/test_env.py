@@ -52,6 +52,12 @@ def test_name_is_that_of_the_first_cpu():
     assert environment()["cpu"]["name"] == "Fast CPU"
 
 
+def test_cpu_whose_name_is_not_told_is_its_machine(cpuinfo, monkeypatch):
+    cpuinfo.write_text("isa : rv64imafdcv")
+    monkeypatch.setattr("platform.processor", str)
+    assert features.cpu_name() == "x86_64"
+
+
 def test_caches_are_named_by_level_and_kind(tmp_path, monkeypatch):
     for cpu, index, level, kind, size in (
         ("cpu0", 0, "1", "Data", "48K"),

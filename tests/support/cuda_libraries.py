@@ -1,7 +1,7 @@
 """Stand-ins for CuPy and JAX, on the stand-in for the driver: only what a call needs."""
 
-import contextlib
 from sys import modules
+from threading import Lock
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +15,8 @@ STREAM = 0x7000
 
 class Array:
     """A tensor on device 0 that remembers the streams for which it was passed on."""
+
+    is_old = False
 
     def __init__(self, values, step=1):
         values = np.asarray(values)
@@ -39,7 +41,9 @@ class Array:
     def __dlpack_device__(self):
         return self._memory.__dlpack_device__()
 
-    def __dlpack__(self, *, stream=None, max_version=None):
+    def __dlpack__(self, *, stream=None, **version):
+        if version and self.is_old:
+            raise TypeError("of a library before DLPack 1.0")
         self.streams.append(stream)
         if self._strides is None:
             return self._memory.__dlpack__()
@@ -49,7 +53,7 @@ class Array:
 
 
 class CupyArray(Array):
-    device = contextlib.nullcontext()
+    device = Lock()  # held while the device is the current one
 
     def __setitem__(self, _everything, other):
         whole = self._memory.numpy(self.dtype)
@@ -74,11 +78,16 @@ class JaxArray(Array):
 
 def install(monkeypatch, stream=STREAM):
     """Replace CuPy and JAX by the stand-ins; CuPy's current stream is ``stream``."""
+
+    def there(value):
+        assert CupyArray.device.locked()
+        return value
+
     cupy = SimpleNamespace(
         ndarray=CupyArray,
-        empty=CupyArray.empty,
+        empty=lambda *args: there(CupyArray.empty(*args)),
         ascontiguousarray=lambda array: CupyArray(array.values),
-        cuda=SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=stream)),
+        cuda=SimpleNamespace(get_current_stream=lambda: there(SimpleNamespace(ptr=stream))),
     )
     jax = SimpleNamespace(
         Array=JaxArray,

@@ -183,6 +183,7 @@ def test_operands_go_round_so_that_the_cache_does_not_hold_them():
         call = Cuda(Problem(SMALL))._call(kernel)
         count = sets_for(access_pattern(SMALL).bytes_moved(), 1 << 20)
         assert 2 < count < SETS[1]
+        assert [sets_for(moved, 50 << 20) for moved in (0, 8 << 20, 1 << 30)] == [32, 14, 2]
         seen = []
         for _ in range(2 * count):
             call()

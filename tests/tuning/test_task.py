@@ -17,6 +17,7 @@ RANGES = (("batch", 1, 64),)
 def test_range_is_tuned_at_both_ends_and_in_the_middle():
     assert [each.cond_shape[0] for each in points(NAMED, RANGES)] == [2, 11, 64]
     assert [each.cond_shape[0] for each in points(NAMED, (("batch", 7, 7),))] == [7]
+    assert [each.cond_shape[0] for each in points(NAMED, (("batch", 2, 4),))] == [2, 3, 4]
     assert points(NAMED) == [representative(NAMED)]
 
 

@@ -19,8 +19,8 @@ ELSE = -np.ones((3, 4), "f4")
 
 
 def test_address_is_that_of_the_first_element():
-    for offset in (0, 16):
-        found = dlpack.read(HandMade(THEN, offset=offset))
+    for offset, device in ((0, 3), (16, 11)):  # memory of the CPU that a GPU may read
+        found = dlpack.read(HandMade(THEN, offset=offset, device=device))
         assert found.address == THEN.ctypes.data
         assert (found.shape, found.strides, found.dtype) == ((3, 4), (4, 1), (2, 32, 1))
         assert not found.readonly

@@ -180,8 +180,9 @@ def test_callers_context_is_left_as_it_was():
         inputs = data_on_device(1)
         out = empty_on_device(W, 1)
         fake.cuCtxPushCurrent_v2(ctypes.c_void_p(0x1000))
-        k(*inputs, out=out)
-        assert launched(fake).device == 1
+        with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 1), 0x5000):
+            k(*inputs, out=out)
+        assert (launched(fake).device, launched(fake).stream) == (1, 0x5000)
         current = ctypes.c_void_p()
         fake.cuCtxGetCurrent(ctypes.byref(current))
         assert (current.value, fake.fake_depth()) == (0x1000, 1)

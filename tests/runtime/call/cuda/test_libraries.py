@@ -25,6 +25,7 @@ def fake(monkeypatch):
 @mark.parametrize("stream, launched", [(STREAM, STREAM), (0, None)])
 def test_cupy_arrays_are_handed_over_for_the_launchs_stream(fake, monkeypatch, stream, launched):
     install(monkeypatch, stream=stream)
+    monkeypatch.setattr(CupyArray, "is_old", stream == STREAM)
     arrays = [CupyArray(array) for array in (COND, THEN, ELSE)]
     out = kernel(W)(*arrays)
     assert fake.fake_last().contents.stream == launched
