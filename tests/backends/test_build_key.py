@@ -56,6 +56,7 @@ def test_digest_is_that_of_the_compiler_of_now(tmp_path, monkeypatch):
     monkeypatch.delenv("CC")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert len({*found, digest()}) == 3
+    assert digest("ab", "c") != digest("a", "bc")
 
 
 def test_host_half_is_compiled_once_on_a_machine(tmp_path, monkeypatch):
@@ -78,13 +79,13 @@ def test_host_half_is_compiled_once_on_a_machine(tmp_path, monkeypatch):
 
 def test_library_of_ours_is_compiled_once_for_its_source(tmp_path):
     source = tmp_path / "two.c"
-    source.write_text("int two(void) { return 2; }")
-    for _ in range(2):
-        assert open_library([source]).two() == 2
-    source.write_text("int two(void) { return 3; }")
+    source.write_text("int two(void) { return TWO; }")
+    for two in (2, 2, 3):
+        assert open_library([source], f"-DTWO={two}").two() == two
+    source.write_text("int two(void) { return 4; }")
     assert isinstance(open_library([source]), ctypes.CDLL)
-    assert open_library([source]).two() == 3
-    assert len(cache.entries()) == 2
+    assert open_library([source]).two() == 4
+    assert len(cache.entries()) == 3
 
 
 def test_without_a_cache_everything_works(tmp_path, monkeypatch):

@@ -104,6 +104,11 @@ def test_only_the_functions_of_the_header_can_be_called(folder):
     assert defined == {c_name(TWO), c_name(SHARED), *static_code.SHARED}
 
 
+def test_library_has_no_executable_stack_and_no_symbols(folder):
+    listed = output("readelf", "-lSW", folder / "one.so")
+    assert not {"RWE", ".symtab"} & {*listed.split()}
+
+
 def test_an_object_has_the_functions_of_tvm_ffi_alone(tmp_path):
     export([ONE, TWO], tmp_path / "one.so", static="object")
     listed = output("nm", "-g", "--defined-only", tmp_path / "one.o")
@@ -179,11 +184,17 @@ def test_missing_tools_are_named_and_nothing_is_written(
 
 
 def test_tools_of_another_machine_are_those_of_its_triple(monkeypatch):
-    monkeypatch.setattr(static_code.shutil, "which", lambda name: name if "llvm" in name else None)
-    assert static_code._tool("ar", "AR", "riscv64-linux-gnu") == ("llvm-ar",)
+    triple = "riscv64-linux-gnu"
+    for there, found in (("llvm", "llvm-ar"), ("ar", f"{triple}-ar")):
+        monkeypatch.setattr(
+            static_code.shutil, "which", lambda name, there=there: name if there in name else None
+        )
+        assert static_code._tool("ar", "AR", triple) == (found,)
+    assert static_code._tool("ar", "AR", f"{platform.machine()}-linux-gnu") == ("ar",)
     monkeypatch.setattr("te_select.backends.static_code.shutil.which", lambda _name: None)
-    with raises(ToolchainError, match="riscv64-linux-gnu-ar or llvm-ar, which is not found"):
-        static_code._tool("ar", "AR", "riscv64-linux-gnu")
+    said = f"{triple}-ar or llvm-ar, which is not found; .* install binutils-{triple}\\)"
+    with raises(ToolchainError, match=said):
+        static_code._tool("ar", "AR", triple)
 
 
 OF_MODEL = """

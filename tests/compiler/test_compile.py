@@ -220,9 +220,22 @@ def test_what_builds_is_in_the_key(monkeypatch, tmp_path):
         found.append(fresh())
     sources = build_key._sources()
     names = {path.name for path in sources}
-    assert {"compile.py", "pool.c", "where_abi.h", "lookup.py", "building.py", "kinds.py"} <= names
+    assert {
+        "compile.py",
+        "pool.c",
+        "where_abi.h",
+        "lookup.py",
+        "building.py",
+        "kinds.py",
+        "broadcast.py",
+        "nvcc.py",
+        "span.cuh",
+    } <= names
     assert any("schedules" in path.parts for path in sources)
-    monkeypatch.setattr("te_select.backends.build_key._sources", lambda: sources[1:])
+    edited = tmp_path / sources[0].name
+    edited.write_text("edited")
+    anew = [edited, *sources[1:]]
+    monkeypatch.setattr("te_select.backends.build_key._sources", lambda: anew)
     found.append(fresh())
     build_key._of_what_builds.cache_clear()
     build_key.of_sources.cache_clear()

@@ -65,6 +65,9 @@ def test_c_half_with_another_number_is_not_linked(shared, name, monkeypatch):
         ("x86-64-v3", {"sse4_2", "avx2", "bmi2", "fma", "f16c"}, {"avx512bw"}),
         ("x86-64-v4", {"avx2", "avx512f", "avx512bw", "avx512vl"}, {"avx512vbmi"}),
         ("znver5", {"avx2", "avx512vbmi2", "avx512_vpopcntdq"} - {"avx512vbmi2"}, {"xop"}),
+        ("bdver4", {"xop", "fma4", "tbm", "sse4a"}, {"avx512f"}),
+        ("aarch64:ampere1c", {"bf16", "crc32", "cssc", "i8mm", "lrcpc", "sha3"}, {"mops"}),
+        ("aarch64:c1-pro", {"asimddp", "asimdhp", "asimdrdm", "mops"}, {"cssc"}),
     ],
 )
 def test_manifest_asks_for_what_code_generation_may_use(target, has, lacks):

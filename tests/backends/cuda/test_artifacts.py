@@ -107,6 +107,7 @@ def test_library_holds_machine_code_for_each_arch_and_no_source(library):
         "archs": list(ARCHS),
         "cpu_features": [],
     }
+    assert manifest["components"][3]["license"] == "LicenseRef-NVIDIA-CUDA-EULA"
     assert manifest["versions"]["cuda_compiler"] == compilers.describe()
 
 

@@ -1,5 +1,7 @@
 """Which CUDA compiler is used, and what is asked of it; none need be installed."""
 
+from shutil import copytree
+
 from pytest import fixture, importorskip, mark, raises
 
 from te_select import TargetError, ToolchainError
@@ -56,6 +58,8 @@ def test_programs_are_found_where_the_toolkit_is(variable, tmp_path, monkeypatch
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.setenv(variable, str(tmp_path / "toolkit"))
+    if variable == "CUDA_HOME":  # it comes first
+        monkeypatch.setenv("CUDA_PATH", str(copytree(tmp_path / "toolkit", tmp_path / "other")))
     nvcc.utility.cache_clear()
     assert nvcc.utility(program.name) == str(program)
     nvcc.utility.cache_clear()
@@ -74,6 +78,18 @@ def test_search_that_takes_too_long_finds_no_nvcc(monkeypatch):
 
     monkeypatch.setattr(pathfinder, "find_nvidia_binary_utility", slow)
     assert nvcc.utility.__wrapped__("no such program") is None
+
+
+def test_nvcc_comes_first_and_the_report_names_gpus(monkeypatch):
+    for each in (nvcc, nvrtc):
+        monkeypatch.setattr(each, "is_installed", lambda: True)
+    assert compilers.find() is nvcc
+    monkeypatch.setattr(compilers, "first_line", lambda *words: words[1])
+    with fake_driver(90):
+        assert compilers.environment()["gpus"] == {
+            "device 0": "Fake GPU, sm_90, 1 GiB, L2 1 MiB",
+            "driver": "--query-gpu=driver_version",
+        }
 
 
 @mark.parametrize("wrong", [[], ["90"], ["sm_90", "volta"], ["compute_90"], ["sm_90;rm"]])

@@ -6,7 +6,7 @@ from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import isa
-from te_select.schedules.cpu.config import BY_MACHINE, LEAST_STREAMED_BYTES
+from te_select.schedules.cpu.config import BY_MACHINE
 from te_select.schedules.cpu.defaults import LEAST_PARALLEL_BYTES, default_config
 
 V3 = resolve("x86-64-v3").tvm
@@ -18,7 +18,7 @@ def pattern(*shapes, dtype="float32"):
 
 
 def test_machine_decides_on_stores_of_large_outputs():
-    n = LEAST_STREAMED_BYTES // 4
+    n = 1 << 17  # 512 KB
     for size, stream_from in ((n - 1, 0), (n, BY_MACHINE), ("n", BY_MACHINE)):
         assert default_config(pattern(*[(size,)] * 3), V3).stream_from == stream_from
 
@@ -37,7 +37,7 @@ def test_rows_share_vectors_as_far_as_the_level_says(target, below, dtype):
 
 
 def test_machine_decides_on_threads_and_looks_if_much_moves():
-    n = -(-LEAST_PARALLEL_BYTES // 13)
+    n = 20165  # 13 bytes each are 256 KB
     for size, decided in ((n - 1, 0), (n, BY_MACHINE), ("n", BY_MACHINE)):
         config = default_config(pattern(*[(size,)] * 3), V3)
         assert (config.bytes_per_thread, config.skip) == (decided, decided)

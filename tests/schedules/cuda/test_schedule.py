@@ -60,11 +60,14 @@ def default_of(*shapes):
 def test_small_work_has_fewer_vectors_and_skips_no_side():
     small, large = (default_of((n,), (n,), (n,)) for n in (1000, BIG))
     assert (small.vectors, small.skip, large.skip) == (1, False, True) and large.vectors > 1
+    full = [default_of(*[(n,)] * 3).vectors for n in (2162687, 2162688, 4325376)]
+    assert full == [1, 2, 4]  # 1056 blocks of 16 KB have two
+    assert cuda.default_config(access_pattern(flat_and_scalar(BIG, "uint8")), None).vectors == 2
     assert default_of(("n",), ("n",), ("n",)).skip and default_of((9, 1), (9, 9), (9, 9)).skip
 
 
 def test_large_output_leaves_caches_to_broadcast_operands():
-    rows = cuda.STREAM_FROM_BYTES // 4 // 1024
+    rows = 8192  # of 4 KB
     for n, stream in ((rows - 1, False), (rows, True), ("n", False)):
         assert default_of((1, 1024), (n, 1024), ()).stream == stream
         assert not default_of((n, 1024), (n, 1024), ()).stream
