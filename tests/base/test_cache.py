@@ -136,6 +136,9 @@ def test_files_of_others_are_never_counted_nor_removed(folder, tmp_path, monkeyp
 def test_problem_is_that_of_the_size_or_of_the_folder(monkeypatch, tmp_path):
     monkeypatch.setenv(cache.FOLDER, str(tmp_path / "missing"))
     assert cache.problem() == ""  # it will be made
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "file" / "below"))
+    assert "Not a directory" in cache.problem()
     monkeypatch.setenv(cache.SIZE, "many")
     assert cache.problem().startswith("TE_SELECT_CACHE_SIZE is 'many'")
     monkeypatch.delenv(cache.SIZE)

@@ -101,12 +101,15 @@ def test_wish_of_the_environment_is_named_where_it_is_none(monkeypatch):
 
 
 def test_env_and_inspect_show_what_is_in_effect(tmp_path, monkeypatch):
-    monkeypatch.setenv("TE_SELECT_PROFILE", "stream_per_thread=0,stream_per_l3=3145728,skip=1")
+    said = "stream_per_thread=0,stream_per_l3=3145728,skip=1,backwards=1"
+    monkeypatch.setenv("TE_SELECT_PROFILE", said)
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", "1")
     shown = run_json("env")["profile"]
     assert shown["origin"] == "TE_SELECT_PROFILE"
     assert (shown["threads"], shown.get("problem")) == (1, None)
     assert shown["stores_past_the_cache"] == "from 3 MB moved on"
+    assert shown["look_at_cond_first"].startswith("where cond is read once")
+    assert shown["walk_backwards"] == "where out lies just ahead"
     library = tmp_path / "library.so"
     run_json("compile", "--cond", "n,7", "--then", "n,7", "--else", "", "-o", library)
     inspected = run_json("inspect", library, "--load")

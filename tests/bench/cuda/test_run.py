@@ -1,6 +1,7 @@
 """The bench for CUDA devices, on a stand-in for the driver: what it calls, ranks and reports."""
 
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from te_select.bench.cuda.peers import PEERS, CudaPeer
 from te_select.bench.row import COPY, OURS, Options
 from te_select.bench.run import run
 from te_select.operator.access import access_pattern
+from te_select.runtime.call.cuda import driver
+from te_select.timing.cuda import clocks, roof
 from te_select.timing.cuda.clocks import Graph, replayed
 from te_select.timing.inputs import Mask, make_operands
 from tests.support import cli, cuda_standin
@@ -76,7 +79,7 @@ def test_a_wrong_kernel_is_shown_as_wrong():
     assert OURS in row.wrong and OURS not in row.timings
 
 
-def test_graph_of_the_current_stream_replays_calls():
+def test_graph_of_the_current_stream_replays_calls(monkeypatch):
     with running(W) as fake:
         (operands,) = make_sets(make_operands(W, Mask()), 1)
         tensors = [tvm_ffi.from_dlpack(array) for array in operands.arrays()]
@@ -88,6 +91,32 @@ def test_graph_of_the_current_stream_replays_calls():
         before = fake.fake_replayed()
         assert sampler.sample() > 0
         assert fake.fake_launches() == launches and fake.fake_replayed() > before
+        monkeypatch.setattr("te_select.timing.cuda.clocks.between_events", lambda *_: 6.0)
+        assert sampler.sample() * sampler._calls == 6.0
+
+
+def test_seconds_between_events_are_those_of_one_repeat(monkeypatch):
+    call = driver.call
+
+    def six_milliseconds(function, *args):
+        call(function, *args)
+        if function == "cuEventElapsedTime":
+            args[0]._obj.value = 6.0
+
+    monkeypatch.setattr("te_select.runtime.call.cuda.driver.call", six_milliseconds)
+    with fake_driver(90):
+        done = []
+        assert clocks.between_events(done.append, 3, 4, 0) == pytest.approx(1.5e-3)
+    assert done == [3, 4]
+
+
+def test_roof_counts_what_a_copy_reads_and_writes(monkeypatch):
+    copy = Mock(sample=lambda: 2.0)
+    monkeypatch.setattr("te_select.timing.cuda.roof.probe", lambda *_: copy)
+    with fake_driver(90):
+        assert roof.bandwidth(1 << 20) == 1 << 19
+    with fake_driver():
+        assert roof.bandwidth(1 << 20) is None
 
 
 @pytest.mark.parametrize("failing", [b"", b"cuStreamBeginCapture_v2"])
