@@ -26,6 +26,7 @@ def clock(monkeypatch):
     return made
 
 
+@mark.usefixtures("clock")
 def test_quick_session_tries_few_configs_and_has_short_finals(run):
     record = run(BIG, effort="quick", trials=None, patient=False)
     assert record.trials <= EFFORTS["quick"].trials
