@@ -94,6 +94,15 @@ def test_strings_are_selected_by_onnx_runtime():
     assert (found.tolist(), calls) == (["b", "long " * 9], 0)
 
 
+TYPES = "bool int8 uint8 int16 uint16 float16 int32 uint32 float32 int64 uint64 float64"
+
+
+@mark.parametrize("dtype", TYPES.split())
+def test_elements_of_every_type_are_selected(dtype):
+    x = np.eye(*SHAPE, dtype=dtype)
+    check(one_where(dtype), {"c": x > 0, "x": x, "y": x[::-1].copy()})
+
+
 def test_where_in_bodies_of_a_node_is_ours():
     branches = {
         f"{name}_branch": helper.make_graph(

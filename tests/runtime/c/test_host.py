@@ -5,7 +5,7 @@ import tvm_ffi
 from pytest import mark, raises
 
 from tests.support import alike, flat, python
-from tests.support.hand_made import HandMade, call
+from tests.support.hand_made import CPU, HandMade, call
 from tests.support.runtime_standin import kernel
 
 SAME = alike(3, 4)
@@ -42,11 +42,12 @@ def test_bits_function_takes_any_type_of_the_width():
         k._bits(cond, np.zeros((2, 3), "i8"), else_, else_)
 
 
-def test_byte_offset_is_added_to_the_address():
+def test_byte_offset_is_added_to_the_address_also_if_pinned():
     out = np.zeros((3, 4), "f4")
     kernel(SAME)(COND, HandMade(THEN, offset=16), HandMade(ELSE), out=out)
     assert (out == 1).all()
-    strict(SAME, *(tensor(x, offset=8) for x in (COND, ELSE, THEN, out)))
+    pinned = zip((COND, ELSE, THEN, out), (CPU, 3, 11, 3), strict=True)
+    strict(SAME, *(tensor(x, offset=8, device=kind) for x, kind in pinned))
     assert (out == 0).all()
 
 

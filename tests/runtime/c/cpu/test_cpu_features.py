@@ -2,7 +2,7 @@
 
 from ctypes import c_uint32, create_string_buffer
 
-import pytest
+from pytest import mark
 
 from tests.support import c_half
 from tests.support.machines import on_x86_64
@@ -10,16 +10,19 @@ from tests.support.machines import on_x86_64
 OSXSAVE, SSE, AVX, MASKS, LOW, HIGH = 1 << 27, 1 << 1, 1 << 2, 1 << 5, 1 << 6, 1 << 7  # of XCR0
 YMM = SSE | AVX
 ZMM = YMM | MASKS | LOW | HIGH
-ALL = "avx avx2 fma f16c avx512f avx512bw avx512vbmi avx512_vpopcntdq avx512_fp16"
+OF_YMM = "avx avx2 fma f16c xop fma4"
+ALL = f"{OF_YMM} avx512f avx512dq avx512cd avx512bw avx512vl avx512vbmi avx512_vbmi2 avx512_bitalg"
+ALL += " avx512_vpopcntdq avx512_fp16"
+BITS = 28, 5, 12, 29, 11, 16, 16, 17, 28, 30, 31, 1, 6, 12, 14, 23
 
 
 @on_x86_64
-@pytest.mark.parametrize(
+@mark.parametrize(
     "saved, has",
     [
         (SSE, ""),
-        (YMM, "avx avx2 fma f16c"),
-        *((ZMM & ~bit, "avx avx2 fma f16c") for bit in (MASKS, LOW, HIGH)),
+        (YMM, OF_YMM),
+        *((ZMM & ~bit, OF_YMM) for bit in (MASKS, LOW, HIGH)),
         (ZMM & ~AVX, ""),
         (ZMM, ALL),
     ],
@@ -34,5 +37,9 @@ def test_vectors_are_used_if_the_system_saves_them(saved, has):
     listed = text.value.decode().split()
     assert [name for name in ALL.split() if name in listed] == found and "sse4_2" in listed
     assert half.te_select_cpu_has(b"sse4_2") and not half.te_select_cpu_has(b"sse")
-    c_uint32.in_dll(half, "bits").value = ~OSXSAVE  # nothing says what is saved
+    bits = c_uint32.in_dll(half, "bits")
+    for name, bit in zip(ALL.split(), BITS, strict=True):
+        bits.value = ~(1 << bit)
+        assert not half.te_select_cpu_has(name.encode())
+    bits.value = ~OSXSAVE  # nothing says what is saved
     assert not half.te_select_cpu_has(b"avx2")

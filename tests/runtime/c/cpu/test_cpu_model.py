@@ -30,9 +30,10 @@ CACHES = [
     ),  # an instruction cache does not count as the second level
 ]
 NAMES = {"GenuineIntel": (b"Genu", b"ineI", b"ntel"), "AuthenticAMD": (b"Auth", b"enti", b"cAMD")}
+NAMES["HygonGenuine"] = (b"Hygo", b"nGen", b"uine")
 
 
-LEAF_OF_CACHES = {"GenuineIntel": 4, "AuthenticAMD": 0x8000001D}
+LEAF_OF_CACHES = {"GenuineIntel": 4, "AuthenticAMD": 0x8000001D, "HygonGenuine": 0x8000001D}
 AVX512, AMX = (7, 0, (0, 1 << 16, 0, 0)), (7, 0, (0, 1 << 16, 0, 1 << 24))
 
 
@@ -46,8 +47,8 @@ def find(tmp_path, monkeypatch):
     def detect(vendor, signature, caches, *more):
         library = c_half.copied(c_half.built("cpu_model_test.c", SOURCES), find=">s")
         b, d, c = (int.from_bytes(part, "little") for part in NAMES[vendor])
-        leaves = [(0, 0, (0x20, b, c, d)), (1, 0, (signature, 0, 0, 0))]
-        leaves += [(0x80000000, 0, (0x80000021, 0, 0, 0)), *more]
+        leaves = [(0, 0, (7, b, c, d)), (1, 0, (signature, 0, 0, 0))]
+        leaves += [(0x80000000, 0, (0x8000001D, 0, 0, 0)), *more]
         leaves += [(LEAF_OF_CACHES[vendor], i, each) for i, each in enumerate(caches)]
         for leaf, index, registers in leaves:
             library.put(c_uint32(leaf), index, (c_uint32 * 4)(*registers))
@@ -62,6 +63,7 @@ def find(tmp_path, monkeypatch):
         ("GenuineIntel", 0x000C06F2, (6, 0xCF)),  # Emerald Rapids
         ("GenuineIntel", 0x00000F43, (15, 0x04)),  # Pentium 4
         ("AuthenticAMD", 0x00A10F11, (25, 0x11)),  # Genoa
+        ("HygonGenuine", 0x00900F11, (24, 0x01)),
     ],
 )
 def test_family_model_and_caches_are_read(find, vendor, signature, family_and_model):
@@ -88,6 +90,7 @@ FALSE = ", though its number is of no known server"
     [
         (intel(0xCF, 2048, 300, AVX512), "reasoned: mesh"),  # Emerald Rapids
         (intel(0x55, 1024, 25), "reasoned: mesh"),  # a server by its number alone
+        *((intel(model, 1024, 25), "reasoned: mesh") for model in b"\x6a\x6c\x8f\xad\xae\xaf\xdd"),
         (intel(0x8F, 1023, 16), "reasoned: intel"),  # but no server has so small an L2
         (intel(0x0F, 512, 0, AMX), "reasoned: mesh" + FALSE),
         (intel(0x97, 512, 64), "reasoned: mesh" + FALSE),

@@ -130,13 +130,22 @@ def test_wish_for_openmp_is_a_number_of_31_digits_at_most(
     assert c_half.copied(built).wish() == threads
 
 
-@mark.parametrize("own, openmp, threads", [("7", "5", 7), ("", "5", 5), ("", "", 1)])
+@mark.parametrize(
+    "own, openmp, period, threads",
+    [
+        ("7", "5", 100_000, 7),
+        ("", "5", 100_000, 5),
+        ("", "", 100_000, 1),
+        ("", "", 1, ALL),
+        ("257", "", 1, 256),
+    ],
+)
 def test_wish_comes_before_quota_and_affinity(
-    built, places, tmp_path, monkeypatch, own, openmp, threads
+    built, places, monkeypatch, own, openmp, period, threads
 ):
     _, groups, of_process = places
     groups.mkdir(exist_ok=True)
-    (groups / "cpu.max").write_text("100000 100000")
+    (groups / "cpu.max").write_text(f"100000 {period}")
     of_process.write_text("0::/\n")
     monkeypatch.setenv("TE_SELECT_NUM_THREADS", own)
     monkeypatch.setenv("OMP_NUM_THREADS", openmp)

@@ -3,10 +3,11 @@
 import ctypes
 import os
 
-from pytest import fixture, mark
+from pytest import fixture, mark, param
 
 from te_select.runtime.call.cpu.profile import DECISIONS, NEVER, Profile
 from tests.support import c_half
+from tests.support.machines import on_x86_64
 
 KB, MB = 1 << 10, 1 << 20
 EMERALD_RAPIDS = (b"GenuineIntel", 6, 0xCF, 2 * MB, 300 * MB, 128)
@@ -15,6 +16,7 @@ ZEN_3 = (b"AuthenticAMD", 25, 1, 512 * KB, 32 * MB, 16)
 ZEN_4 = (b"AuthenticAMD", 25, 17, MB, 32 * MB, 2)
 ZEN_5 = (b"AuthenticAMD", 26, 2, MB, 32 * MB, 8)
 ZEN_6 = (b"AuthenticAMD", 27, 1, MB, 32 * MB, 16)
+UNNAMED = (b"", 0, 0, MB, 32 * MB, 16)
 PACKAGE = (b"AuthenticAMD", 27, 1, MB, 2048 * MB, 16)  # whose L3 a hypervisor shows as one
 
 
@@ -54,6 +56,7 @@ def pretend(library, machine):
         (ZEN_5, "measured: znver5", (19660, 0, 22937, 384, 1, 0)),
         (ZEN_6, "reasoned: amd", (16384, 0, 13107, 256, 1, 0)),
         (PACKAGE, "reasoned: amd", (65536, 0, 52428, 256, 1, 0)),
+        param(UNNAMED, "reasoned: x86-64", (16384, 0, 13107, 256, 1, 0), marks=on_x86_64),
     ],
 )
 def test_rule_of_a_machine_is_in_shares_of_its_caches(library, machine, origin, expected):
@@ -124,14 +127,15 @@ def test_file_of_the_user_replaces_what_it_names(library, file):
         ("skip = -1\n", "line 1 has a value that is no whole number"),
         ("skip = 1 2\n", "line 1 has a value that is no whole number"),
         ("skip = 3\n", "line 1 has a value that is out of range"),
-        ("bytes_per_thread = 0\n", "line 1 has a value that is out of range"),
+        ("bytes_per_thread = 1023\n", "line 1 has a value that is out of range"),
+        ("backwards = 2\n", "line 1 has a value that is out of range"),
         (f"skip = {10**40}\n", "line 1 has a value that is out of range"),
         ("skip = 1\nstream_per_thread = 10\0\0\0\n", "line 2 has a byte of 0"),
         ("skip = 1\n# half a comment\0\n", "line 2 has a byte of 0"),
         ("x" * 400 + "=1\nskip = 1\n", "line 1 has a key that is not known"),
         ("x" * 70_000, "it is no regular file of at most 64 KB"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_damaged_file_of_the_user_is_left_out_whole_and_named(library, file, text, problem):
     table = pretend(library, EMERALD_RAPIDS).decisions
@@ -157,6 +161,12 @@ def test_without_a_home_there_is_no_file(library, monkeypatch, base):
     assert pretend(library, EMERALD_RAPIDS).file == ""
 
 
+def test_file_lies_in_the_config_folder_of_the_home(library, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
+    monkeypatch.setenv("HOME", "/home")
+    assert pretend(library, UNNAMED).file == "/home/.config/te-select/machines/cpu-0-0-32768"
+
+
 @mark.parametrize("end", "\n\r\x0b\x1c\x85\u2028")
 def test_end_of_a_line_in_the_name_of_the_home_does_no_harm(library, home, monkeypatch, end):
     monkeypatch.setenv("XDG_CONFIG_HOME", f"{home}{end}a")
@@ -174,7 +184,7 @@ def test_environment_overrides_the_file(library, file, monkeypatch):
     assert (decisions["skip"], decisions["backwards"], decisions["fill_per_l3"]) == (1, 0, 9)
 
 
-@mark.parametrize("text", ["skip", "skip=1,,x", "skip=1;", "=", "é=1", "x" * 9999])
+@mark.parametrize("text", ["skip", "skip=1,,x", "skip=1;", "=", "é=1", "skip=1," * 99])
 def test_environment_that_is_no_list_is_refused(library, monkeypatch, text):
     monkeypatch.setenv("TE_SELECT_PROFILE", text)
     found = pretend(library, EMERALD_RAPIDS)

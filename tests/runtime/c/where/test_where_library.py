@@ -44,10 +44,10 @@ NOTHING = """
     from tests.support.hand_made import HandMade, call_function
 
     where = ctypes.CDLL(sys.argv[1])["__tvm_ffi_te_select_where"]
-    for shape, offset in (((), 0), ((3, 0), 0), ((3, 0), 8)):
+    for shape, offset, kind in (((), 0, 1), ((3, 0), 0, 3), ((3, 0), 8, 11)):  # or pinned
         arrays = [np.zeros(shape, dtype) for dtype in "?ddd"]
         strides = (-1, 1)[: len(shape)]
-        operands = [HandMade(each, offset=offset, strides=strides) for each in arrays]
+        operands = [HandMade(each, offset=offset, strides=strides, device=kind) for each in arrays]
         for each in operands:
             if shape:
                 each.tensor.data = None

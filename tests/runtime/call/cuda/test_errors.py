@@ -48,12 +48,12 @@ def test_operands_of_two_devices_are_refused():
 
 @mark.parametrize("archs", [("sm_90", "sm_100"), ("sm_75", "sm_90")])
 def test_device_without_code_is_told_what_is_embedded(archs):
-    with fake_driver(80) as fake:
+    with fake_driver(90, 80) as fake:
         k = fresh_kernel(W, archs=archs)
         with raises(ArtifactError) as error:
-            k(*data_on_device())
+            k(*data_on_device(1))
         held = f"code for {', '.join(archs)} and PTX of {archs[-1]}"
-        for text in (held, "device 0 is sm_80", "cuda:sm_80"):
+        for text in (held, "device 1 is sm_80", "cuda:sm_80"):
             assert text in str(error.value)
         assert fake.fake_launches() == 0
 
@@ -62,12 +62,16 @@ def test_device_without_code_is_told_what_is_embedded(archs):
     "function, code, text",
     [
         ("cuModuleLoadData", 209, "holds code for sm_80, sm_90"),
+        ("cuModuleLoadData", 200, "driver is older than the compiler"),
         ("cuModuleLoadData", 222, "driver is older than the compiler"),
         ("cuModuleLoadData", 2, "cannot be loaded to the device: CUDA error 2"),
         ("cuModuleGetFunction", 500, "does not hold the kernel"),
         ("cuLaunchKernel", 700, "cannot be launched: CUDA error 700, CUDA_ERROR_OF_THE_FAKE"),
         ("cuLaunchKernel", 3, "forked child"),
         ("cuModuleLoadData", 900, "call once before the capture"),
+        ("cuDeviceGetCount", 3, "devices cannot be counted: .*forked child"),
+        ("cuCtxGetCurrent", 4, "cannot be launched: CUDA error 4"),
+        ("cuCtxPushCurrent_v2", 4, "device cannot be used: CUDA error 4"),
         ("cuDevicePrimaryCtxRetain", 2, "device cannot be used"),
         ("cuDeviceGetAttribute", 1, "architecture of the device is not known"),
     ],
@@ -94,7 +98,7 @@ def test_output_that_cannot_be_allocated_is_an_argument_error():
             k(*inputs)
 
 
-@mark.parametrize("device, said", [(5, "there are 1"), (64, "at most 64 devices are supported")])
+@mark.parametrize("device, said", [(1, "there are 1"), (64, "at most 64 devices are supported")])
 def test_device_that_is_not_there_is_an_error(device, said):
     with fake_driver(90) as fake:
         k = fresh_kernel(W)
