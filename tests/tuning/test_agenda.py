@@ -133,7 +133,7 @@ def test_default_near_the_roof_is_passed_over(run, monkeypatch, share, busy, eve
 
 def test_roof_is_that_of_the_bytes_which_a_call_must_move(run, monkeypatch, tmp_path):
     """Of whole rows a half is left unread; to count it would pass over what may gain."""
-    rows = Workload((64, 1), (64, 1000), (64, 1000))
+    rows = Workload((64, 1), (64, 16), (64, 16))
     pattern = access_pattern(rows)
     monkeypatch.setitem(SECONDS, rows, 1e-3)
     asked = []

@@ -75,12 +75,12 @@ def test_first_line_has_the_time_and_how_busy_others_are(monkeypatch):
     assert said.startswith(
         f"39 workloads in at most 117 seconds {options.AFTER}; other programs use 0.60 cores: "
     )
-    monkeypatch.setattr("te_select.timing.cores.busy_cores", lambda: 0.0)
+    monkeypatch.setattr("te_select.timing.cores.busy_cores", lambda: 0.15)
     assert options.outlook(1, 600.0) == (
-        f"1 workload in at most 10 minutes {options.AFTER}; other programs use 0.00 cores"
+        f"1 workload in at most 10 minutes {options.AFTER}; other programs use 0.15 cores"
     )
     assert options.outlook(2, 120.0).startswith("2 workloads in at most 120 seconds ")
-    assert options.outlook(0, 0.0) == "other programs use 0.00 cores"
+    assert options.outlook(0, 0.0) == "other programs use 0.15 cores"
 
 
 def test_first_line_is_printed_before_anything_is_measured(tmp_path, monkeypatch):
