@@ -25,7 +25,7 @@ def profile_command(
 
     Libraries decide by the profile when stores go past the cache, when another thread pays, and
     whether to look at cond first. The built-in profile of an unknown machine is only reasoned.
-    Measuring takes 8 seconds. Libraries read the file when they are loaded. TE_SELECT_PROFILE
+    Measuring takes 8 seconds. Libraries read the file at their first use. TE_SELECT_PROFILE
     overrides it, and te-select env shows what is in effect. Remove the file to go back to the
     built-in profile.
 

@@ -33,7 +33,8 @@ class Select(ScheduleRule):  # type: ignore[misc]  # TVM is untyped
     Large outputs are stored past the cache. What cond does not select is not read, in whole blocks.
 
     Note: rows of 128 to 1023 bytes are left to TVM's default. The span needs two vectors more for
-    each row, and gained less than the second thread that it used (docs/relax.md).
+    each row, and gained less than the second thread that it used
+    (docs/measurements.md, "Inside TVM").
     """
 
     def apply(self, func: tirx.PrimFunc, target: Target, tunable: bool) -> s_tir.Schedule | None:

@@ -267,7 +267,7 @@ class Workload:
     def name(self) -> str:
         """The exported symbol: stable, readable, a C identifier, and different for each workload.
 
-        It ends in a hash if the shapes are long, or if a named dim could be read in two ways.
+        It ends in a hash if the shapes are long, or if a dim has a name.
         """
         rule = self.auto_broadcast if self.axis == -1 else f"{self.auto_broadcast}{self.axis}"
         shapes = "_".join(

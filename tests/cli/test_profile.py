@@ -108,7 +108,7 @@ def test_env_and_inspect_show_what_is_in_effect(tmp_path, monkeypatch):
     assert shown["origin"] == "TE_SELECT_PROFILE"
     assert (shown["threads"], shown.get("problem")) == (1, None)
     assert shown["stores_past_the_cache"] == "from 3 MB moved on"
-    assert shown["look_at_cond_first"].startswith("where cond is read once")
+    assert shown["look_at_cond_first"].startswith("in large calls that read cond once")
     assert shown["walk_backwards"] == "where out lies just ahead"
     library = tmp_path / "library.so"
     run_json("compile", "--cond", "n,7", "--then", "n,7", "--else", "", "-o", library)

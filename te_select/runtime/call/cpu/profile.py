@@ -34,8 +34,8 @@ ADVICE = (
 _THREADS = "TE_SELECT_NUM_THREADS"
 _SKIPPING = (
     "never",
-    "where cond is read once, in runs of one value, and several threads run",
-    "where several threads run",
+    "in large calls that read cond once, in runs of one value",
+    "in large calls",
 )
 
 
