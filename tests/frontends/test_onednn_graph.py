@@ -68,6 +68,7 @@ def test_mode_is_the_rule_of_the_workload(tmp_path, mode, shapes):
         ([select([4], [4], [], [])], "the output of Select graph#0 is []"),
         ([select([4], [4], [], auto_broadcast="pdpd")], "expected one of none, numpy"),
         ([op("Select", [tensor(0, [4], "boolean")], [tensor(1, [4])])], "expected three and one"),
+        ([{**select([4], [4], []), "outputs": []}], "0 outputs; expected three and one"),
         ([made("Abs", (1, [3]), (9, [3])), select([4], [4], [])], "tensor 1 is [3]"),
         ([made("Abs", (1, [4], "s8"), (9, [4])), select([4], [4], [])], "int8"),
         ([made("Abs", (1, [4]), (2, [4])), made("Abs", (2, [4]), (1, [4]))], "cycle"),

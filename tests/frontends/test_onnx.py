@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 from pytest import importorskip, mark
 
@@ -78,7 +80,33 @@ def reshape(domain="", shape="s"):
     return node("Reshape", ["z", shape], ["out"], domain=domain)
 
 
+ARITHMETIC = (
+    "Abs Add Cast Concat Div Equal Expand Flatten Gather Identity Max Min Mod Mul Neg Not "
+    "ReduceMax ReduceMin ReduceProd ReduceSum Reshape ScatterElements ScatterND Slice Split "
+    "Squeeze Sub Tile Transpose Unsqueeze"
+)
+CHAIN = [node(made, [read, *"xxxx"], [made]) for read, made in pairwise(["s", *ARITHMETIC.split()])]
+READERS = [  # by the input that is a shape
+    "ConstantOfShape Range",
+    "CenterCropPad Col2Im Expand OneHot Pad Range Reshape Slice Split Tile TopK",
+    "Col2Im Range Slice",
+    "Resize",
+]
+READ_AS_SHAPES = [
+    made
+    for before, kinds in enumerate(READERS)
+    for kind in kinds.split()
+    for made in (
+        node("Where", ["c", "x", "y"], [f"{kind}{before}"]),
+        node(
+            kind,
+            [*"zzz"[:before], f"{kind}{before}", *"zzzz"],
+            [f"{kind}{before}_{k}" for k in range(2)],
+        ),
+    )
+]
 BEHIND = [
+    ("all arithmetic", "", [*CHAIN, reshape(shape="Unsqueeze")], "shape"),
     ("Reshape", "", [reshape()], "shape"),
     ("Reshape", "ai.onnx", [reshape("ai.onnx")], "shape"),
     ("Reshape", "own", [reshape("own")], "compiled"),
@@ -145,6 +173,11 @@ READ = {
         [node("Where", ["c", "x", "y"], ["s"]), *behind], OF_INTS,
         {"opsets": {"": 17, "own": 1}}, {"status": status})
         for at, domain, behind, status in BEHIND},
+    "shapes of all that read one": (
+        READ_AS_SHAPES, OF_INTS, {}, *[{"status": "shape"}] * (len(READ_AS_SHAPES) // 2)),
+    "operand of Multinomial": (
+        [FLAGS, node("Multinomial", ["y"], ["x"]), node("Where", ["c", "x", "x"], ["out"])], [],
+        {"initializer": WEIGHTS[1:]}, DISPATCHED),
     "Where of another domain": ([node("Where", ["c", "x", "y"], ["out"], domain="own")], INPUTS,
         {"opsets": {"": 17, "own": 1}}),
     **{f"operand of {kind}": (

@@ -43,23 +43,37 @@ def of_open_rank():
     return net(layers, [*edges, ((4, 2), (3, 2))])
 
 
-def of_ints(between, last_kind="Reshape"):
-    """A Select before some layers of arithmetic, before a Reshape or Broadcast."""
+def of_ints(between=(), last_kind="Reshape", at=1):
+    """A Select before some layers of arithmetic, before one that reads a shape."""
     vector = ("I64", [3])
     layers = [
         parameter(0, "BOOL", "3"),
         parameter(1, "I64", "3"),
         parameter(2, "FP32", "?"),
         layer(3, "Select", [("BOOL", [3]), vector, vector], [vector]),
-        *(layer(10 + k, "Add", [vector, vector], [vector]) for k in range(between)),
-        layer(4, last_kind, [("FP32", [-1]), vector], [("FP32", [-1, -1, -1])]),
+        *(layer(10 + k, kind, [vector, vector], [vector]) for k, kind in enumerate(between)),
+        layer(4, last_kind, [("FP32", [-1])] * at + [vector], [("FP32", [-1, -1, -1])]),
     ]
-    edges = [((0, 0), (3, 0)), ((1, 0), (3, 1)), ((1, 0), (3, 2)), ((2, 0), (4, 0))]
+    edges = [((0, 0), (3, 0)), ((1, 0), (3, 1)), ((1, 0), (3, 2))]
+    edges += [((2, 0), (4, k)) for k in range(at)]
     last = (3, 3)
-    for k in range(between):
+    for k in range(len(between)):
         edges += [(last, (10 + k, 0)), ((1, 0), (10 + k, 1))]
         last = (10 + k, 2)
-    return net(layers, [*edges, (last, (4, 1))])
+    return net(layers, [*edges, (last, (4, at))])
+
+
+ARITHMETIC = (
+    "Abs Add Broadcast Concat Convert Divide Equal Floor FloorMod Gather Maximum Minimum Mod "
+    "Multiply Negative ReduceMax ReduceMin ReduceProd ReduceSum Reshape ScatterElementsUpdate "
+    "ScatterNDUpdate ScatterUpdate Slice Split Squeeze StridedSlice Subtract Tile Unsqueeze "
+    "VariadicSplit"
+)
+READERS = (  # by the input that is a shape
+    "RandomUniform Range",
+    "Broadcast Interpolate Pad Range Reshape Slice StridedSlice Tile TopK",
+    "Pad Range Slice StridedSlice VariadicSplit",
+)
 
 
 def of_sources(last="Const"):
@@ -71,6 +85,7 @@ def of_sources(last="Const"):
     return net(layers, [((i, 0), (3, i)) for i in range(3)])
 
 
+BODY, END = '<layers><layer id="0"><body>', "</body></layer></layers>"
 READ = {
     "all that a table needs": (select("1,4", "2,4", ""), {
         "workload": Workload.openvino_select((1, 4), (2, 4), ()), "place": "net#3",
@@ -78,7 +93,8 @@ READ = {
         "cond_producer": "graph input"}),
     "mode numpy": (select("5,4", "1,4", "4", auto_broadcast="numpy"),
         {"workload": Workload.openvino_select((5, 4), (1, 4), (4,))}),
-    "mode none": (select("?,4", "?,4", "?,4", auto_broadcast="none"), {"workload": OF_NONE}),
+    **{f"mode {each}": (select("?,4", "?,4", "?,4", auto_broadcast=each), {"workload": OF_NONE})
+       for each in ("none", "explicit")},
     "mode pdpd": (
         select("3", "2,3,4", "3,4", auto_broadcast="pdpd", **{AXIS: "1".zfill(19)}),
         {"workload": PDPD}),
@@ -92,6 +108,8 @@ READ = {
         "dims": {
             "parameter0_0": "dim 0 of Parameter 'parameter0', 1..8",
             "parameter0_1": "dim 1 of Parameter 'parameter0'"}}),
+    **{f"dim {each}": (select(each, "", ""), {"cond_shape": ("parameter0_0",)})
+       for each in ("-1", "..8", "1..")},
     "open dims of two parameters": (select("?,4", "?,4", ""), {"status": "dispatched"}),
     "rank that is not known": (select("...", "2", ""),
         {"status": "dispatched", "cond_shape": None, "else_shape": ()}),
@@ -104,8 +122,9 @@ READ = {
         "status": "dispatched", "cond_producer": "IsNaN", "cond_shape": ("?", 4),
         "else_shape": ("parameter0_0", 4), "then_shape": ()}),  # made of scalars, so it is one
     "open rank": (of_open_rank(), {"status": "dispatched"}),
-    "shape of a Broadcast": (of_ints(0, "Broadcast"), {"status": "shape"}),
-    **{f"shape behind {each} layers": (of_ints(each), {"status": "shape"}) for each in (0, 1, 3)},
+    **{f"shape that {kind} reads at {at}": (of_ints((), kind, at), {"status": "shape"})
+       for at, kinds in enumerate(READERS) for kind in kinds.split()},
+    "shape behind all arithmetic": (of_ints(ARITHMETIC.split()), {"status": "shape"}),
     "constants": (of_sources(), {"status": "folded", "cond_producer": "initializer"}),
     **{f"made anew by {each}": (of_sources(each), {"status": "compiled"})
        for each in ("Assign", "Multinomial", "RandomUniform", "ReadValue")},
@@ -120,6 +139,7 @@ READ = {
         {"workload": Workload.openvino_select((4,), (2, 4), ())}),
     "mode in capitals": (select("1,4", "2,4", "", auto_broadcast="NUMPY"), {"status": "compiled"}),
     "no Select": (net([parameter(0, "FP32", "4")], []),),
+    "bodies 32 deep": (f"<net>{BODY * 32}{END * 32}</net>",),
     "a layer in a layer": ('<net><layers><layer id="0"><layer id="1"/></layer></layers></net>',),
 }  # fmt: skip
 
@@ -222,5 +242,7 @@ def test_open_dims_of_a_body_have_no_names(tmp_path):
 
 def test_contradiction_in_a_body_that_may_never_run_is_no_error(tmp_path):
     text = outer("If", f"<then_body>{body(EDGES)}</then_body>", "")
-    (found,) = read(text.replace('shape="?,4"', 'shape="3,4"', 2), tmp_path)
-    assert found.status == "dispatched"
+    (found,) = read(
+        text.replace('shape="?,4"', 'shape="3,4"', 2).replace("?,4", "5,4", 1), tmp_path
+    )
+    assert found.status == "dispatched" and "3 of cond and 5 of then" in found.reason

@@ -11,6 +11,7 @@ ENTITY = '<!DOCTYPE net [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><net name
 OUTSIDE = '<!DOCTYPE net [<!ENTITY a SYSTEM "file:///etc/hostname">]><net>&a;</net>'
 GOOD = select("4", "4", "")
 CIRCLE = [layer(i, "LogicalNot", [("BOOL", [4])], [("BOOL", [4])]) for i in (0, 1)]
+DEEP = '<layers><layer id="0"><body>' * 33 + "</body></layer></layers>" * 33
 ODD = [parameter(0, "FP32", "?"), layer(1, "Abs", [("FP32", [-1])], [("FP32", [-2])])]
 
 
@@ -29,6 +30,8 @@ ODD = [parameter(0, "FP32", "?"), layer(1, "Abs", [("FP32", [-1])], [("FP32", [-
         (GOOD.replace(edge((1, 0), (3, 1)), edge((1, 7), (3, 1))), "which has none"),
         (GOOD.replace('to-port="2"', 'to-port="8"'), "no edge leads to port 2"),
         (GOOD.replace("<dim>4</dim>", "<dim>x</dim>"), "no int"),
+        (f"<net>{DEEP}</net>", "more than 32 deep"),
+        (GOOD.replace("</edges>", f"{edge((1, 0), (3, 1))}</edges>"), "two edges lead to port 1"),
         (net(ODD, [((0, 0), (1, 0))]), "has the dims [-2]"),
         *((GOOD.replace('shape="4"', f'shape="{each}"'), "expected a size")
           for each in ("4;5", f"{4:020}")),

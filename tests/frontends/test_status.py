@@ -67,8 +67,8 @@ def test_more_axes_than_any_kernel_takes_are_refused(dim):
 
 def test_handful_of_ints_that_makes_shapes_is_shape():
     makes = site(makes_shapes=True)
-    for elements in (4, 64):
-        assert judged((elements,), (elements,), (), "int64", at=makes).status == "shape"
+    for elements, dtype in ((4, "int32"), (64, "int64")):
+        assert judged((elements,), (elements,), (), dtype, at=makes).status == "shape"
     assert judged((4,), (4,), (), "int64", makes, constant=True).status == "shape"
     assert judged((4,), (4,), (), "int64").status == "compiled"  # no shape is made from it
     assert judged((4,), (4,), (4,), "float32", at=makes).status == "compiled"

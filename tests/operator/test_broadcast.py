@@ -156,14 +156,17 @@ def test_cond_that_would_widen_is_told_of_the_rule_that_lets_it(shapes, wider):
 def test_cond_that_no_rule_takes_is_told_of_none(cond):
     with raises(BroadcastError) as refused:
         broadcast(cond, (3,), (3,), "numpy")
-    assert "multidirectional" not in str(refused.value)
+    assert not re.search("multidirectional|do not", str(refused.value))
 
 
 NO_AXIS = (True, np.True_, 1.0, "1", None, 65, -65)
 NO_DIM = (-1, 1.0, 2.5, None, True, np.True_)
 REFUSED = [
     *((parse_axis, (axis,), "is not -1 or an axis of then") for axis in NO_AXIS),
-    *((broadcast, ((2,), (2,), (2,), rule, 0), "has no axis") for rule in ("none", *BOTH)),
+    *(
+        (broadcast, ((2,), (2,), (2,), rule, axis), "has no axis")
+        for rule, axis in zip(("none", *BOTH), (0, -2, 1), strict=True)
+    ),
     *(
         (broadcast, ((), (), (), rule), ", ".join(RULES))
         for rule in ("", "NUMPY", None, "two-step")
@@ -196,4 +199,5 @@ def test_dims_become_plain_ints_up_to_the_limits():
     assert dims == (2, 3)
     assert {type(dim) for dim in dims} == {int}
     assert len(parse_shape((1,) * MAX_RANK, "cond")) == MAX_RANK
-    assert parse_shape((2**56,), "cond") == (2**56,)
+    largest = (2**57 - 1, "n" * 63)
+    assert parse_shape(largest, "cond") == largest

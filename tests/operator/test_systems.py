@@ -76,6 +76,19 @@ def test_a_word_means_one_element_type_in_every_system():
     assert set(meant.values()) == set(ELEMENT_TYPES)
 
 
+SPELLED = [  # in the order of our types
+    ("onednn", "boolean s8 - s32 s64 u8 - - - f16 bf16 f32 f64 f8_e4m3 f8_e5m2"),
+    ("openvino", "boolean i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2"),
+    ("openvino", "bool i8 i16 i32 i64 u8 u16 u32 u64 fp16 bf16 fp32 fp64"),
+]
+
+
+@pytest.mark.parametrize("system, spelled", SPELLED)
+def test_names_of_types_are_those_of_the_specification(system, spelled):
+    for word, name in zip(spelled.split(), ELEMENT_TYPES, strict=False):
+        assert word == "-" or TYPE_NAMES[system][word] == name
+
+
 def test_names_in_onednn_graphs_are_those_of_the_table(tmp_path):
     for spelled, name in TYPE_NAMES["onednn"].items():
         assert only([select([4], [4], [4], dtype=spelled)], tmp_path).dtype == name

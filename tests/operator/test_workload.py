@@ -100,7 +100,7 @@ def test_systems_have_their_rules_and_axes():
     pdpd = Workload.openvino_select((3,), (2, 3, 4), (3,), auto_broadcast="pdpd", axis=1)
     other = Workload.openvino_select((4,), (2, 3, 4), (4,), axis=1)
     assert (pdpd.axis, other.axis) == (1, -1)
-    assert Workload.onnx_where((3, 1), (2,), (2,)).out_shape == (3, 2)
+    assert Workload.onnx_where((3, 1), (2,), (2,), "bfloat16").out_shape == (3, 2)
 
 
 OF_ONEDNN = ("float32", "float16", "bfloat16")
@@ -109,7 +109,7 @@ OF_ONEDNN = ("float32", "float16", "bfloat16")
 NAMED = Workload(("n",), ("m", "n"), ())
 THREE = ((3,), (3,), (3,))
 JSON = Workload(*THREE).to_json()
-NO_SHAPES = [{2, 3}, {2: 3}, [2**56, 2], [10**5000]]
+NO_SHAPES = [{3}, {3: 3}, [2**56, 2], [10**5000]]
 NO_RULES = [([], -1), ({}, -1), (None, -1), ("pdpd", 10**5000), ("pdpd", 1.0)]
 REFUSED = [
     *((BroadcastError, NAMED.bind, (sizes,), "is not a mapping of names to sizes")
@@ -128,7 +128,7 @@ REFUSED = [
     *((BroadcastError, Workload, (shape, *THREE[1:]), "")
       for shape in (*NO_SHAPES, itertools.repeat(1))),
     *((BroadcastError, Workload, (*THREE, "float32", *each), "") for each in NO_RULES),
-    (DTypeError, Workload, (*THREE, {"names": ["a"]}), ""),
+    (DTypeError, Workload, (*THREE, {"names": ["a" * 999]}), ""),
 ]  # fmt: skip
 
 
