@@ -50,6 +50,14 @@ def test_manifest_of_another_format_is_refused(form):
             ({"kernels": [{**KERNEL, "levels": {"v2": item}}]}, "expected a")
             for item in ({"config": 3}, {"origin": None}, {"why": 1})
         ),
+        ({"target": {**MANIFEST.target, "levels": {"v2": []}}}, "expected two or more"),
+        (
+            {
+                "kernels": [{**KERNEL, "levels": {"v9": {}}}],
+                "target": {**MANIFEST.target, "levels": {"v2": [], "v3": []}},
+            },
+            r"the levels \['v9'\], expected \['v2'\]",
+        ),
         ({"nodes": [3]}, "nodes is 3, expected a dict"),
         ({"nodes": [{"place": "graph#1"}]}, "name is None, expected a str"),
     ],
