@@ -47,7 +47,7 @@ def test_format_is_told_by_first_bytes_if_not_by_name(tmp_path):
         path.write_text(text, encoding="utf-8")
         assert read_model(path) == []
     path.write_text("[]")
-    with pytest.raises(ModelError, match="no oneDNN graph"):
+    with raises(ModelError, match="no oneDNN graph"):
         read_model(path)
     where = helper.make_node("Where", ["c", "x", "x"], ["out"])
     inputs = [tensor("c", "bool", [4]), tensor("x", "float32", [4])]

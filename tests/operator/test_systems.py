@@ -83,7 +83,7 @@ SPELLED = [  # in the order of our types
 ]
 
 
-@pytest.mark.parametrize("system, spelled", SPELLED)
+@mark.parametrize("system, spelled", SPELLED)
 def test_names_of_types_are_those_of_the_specification(system, spelled):
     for word, name in zip(spelled.split(), ELEMENT_TYPES, strict=False):
         assert word == "-" or TYPE_NAMES[system][word] == name
