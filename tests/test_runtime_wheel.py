@@ -13,7 +13,7 @@ from sys import executable, version_info
 from pytest import fixture, mark, raises
 
 from te_select.base.levels import TRIPLES, machine_of
-from tests.support import ROOT, loaded, output
+from tests.support import ROOT, loaded, output, text_of
 
 PROGRAM = ROOT / "release/runtime_wheel.py"
 HERE = platform.machine()
@@ -146,7 +146,7 @@ def test_make_plans_these_steps_in_order(words):
 
 @needs_make
 def test_help_lists_every_target():
-    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    targets = re.search(r"^\.PHONY: (.*)$", text_of("Makefile"), re.MULTILINE)
     assert targets is not None
     usual, helped = (output("make", "-C", ROOT, "-s", *words) for words in ((), ("help",)))
     assert usual == helped

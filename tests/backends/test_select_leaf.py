@@ -6,6 +6,7 @@ import re
 import tvm_ffi
 from pytest import mark, param, raises
 from tvm import s_tir, te, tirx
+from tvm.tirx import Select
 
 from te_select import SelectError, Workload
 from te_select.backends.cpu import lowering as cpu_lowering
@@ -25,23 +26,23 @@ LOWERINGS = [
 ]
 ZERO = tirx.const(0, "uint8")
 WRONG_VALUES = {
-    "greater": lambda c, t, e, i: tirx.Select(c[i] > ZERO, t[i], e[i]),
-    "equal": lambda c, t, e, i: tirx.Select(c[i].equal(ZERO), t[i], e[i]),
-    "not one": lambda c, t, e, i: tirx.Select(c[i] != tirx.const(1, "uint8"), t[i], e[i]),
-    "negated": lambda c, t, e, i: tirx.Select(tirx.Not(c[i] != ZERO), t[i], e[i]),
-    "of a sum": lambda c, t, e, i: tirx.Select(c[i] + c[i] != ZERO, t[i], e[i]),
-    "of a cast": lambda c, t, e, i: tirx.Select(
+    "greater": lambda c, t, e, i: Select(c[i] > ZERO, t[i], e[i]),
+    "equal": lambda c, t, e, i: Select(c[i].equal(ZERO), t[i], e[i]),
+    "not one": lambda c, t, e, i: Select(c[i] != tirx.const(1, "uint8"), t[i], e[i]),
+    "negated": lambda c, t, e, i: Select(tirx.Not(c[i] != ZERO), t[i], e[i]),
+    "of a sum": lambda c, t, e, i: Select(c[i] + c[i] != ZERO, t[i], e[i]),
+    "of a cast": lambda c, t, e, i: Select(
         c[i].astype("int32") != tirx.const(0, "int32"), t[i], e[i]
     ),
-    "changed side": lambda c, t, e, i: tirx.Select(c[i] != ZERO, t[i] + e[i], e[i]),
-    "changed other side": lambda c, t, e, i: tirx.Select(c[i] != ZERO, t[i], e[i] + e[i]),
+    "changed side": lambda c, t, e, i: Select(c[i] != ZERO, t[i] + e[i], e[i]),
+    "changed other side": lambda c, t, e, i: Select(c[i] != ZERO, t[i], e[i] + e[i]),
     "if": lambda c, t, e, i: tirx.if_then_else(c[i] != ZERO, t[i], e[i]),
-    "nested": lambda c, t, e, i: tirx.Select(c[i] != ZERO, right(c, t, e, i), e[i]),
+    "nested": lambda c, t, e, i: Select(c[i] != ZERO, right(c, t, e, i), e[i]),
     "no select": lambda c, t, e, i: t[i] + e[i],
-    "reversed": lambda c, t, e, i: tirx.Select(c[SIZE - 1 - i] != ZERO, t[i], e[i]),
-    "strided": lambda c, t, e, i: tirx.Select(c[i // 2] != ZERO, t[i], e[i]),
-    "standing": lambda c, t, e, i: tirx.Select(c[i] != ZERO, t[0], e[i]),
-    "shifted": lambda c, t, e, i: tirx.Select(c[i] != ZERO, t[(i + 1) % SIZE], e[i]),
+    "reversed": lambda c, t, e, i: Select(c[SIZE - 1 - i] != ZERO, t[i], e[i]),
+    "strided": lambda c, t, e, i: Select(c[i // 2] != ZERO, t[i], e[i]),
+    "standing": lambda c, t, e, i: Select(c[i] != ZERO, t[0], e[i]),
+    "shifted": lambda c, t, e, i: Select(c[i] != ZERO, t[(i + 1) % SIZE], e[i]),
 }
 
 
@@ -119,7 +120,7 @@ APART = access_pattern(Workload((8, 1), (8, 8), (8, 8)))
 
 
 def select_of(cond, then, else_):
-    return tirx.Select(cond != ZERO, then, else_)
+    return Select(cond != ZERO, then, else_)
 
 
 def test_steps_are_those_of_the_indices():

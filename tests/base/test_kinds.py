@@ -14,7 +14,7 @@ from te_select.base.kinds import KINDS, load
 from te_select.cli.env import environment
 from te_select.tuning.space import Space
 from te_select.verify.verify import verify_kernel, with_numpy
-from tests.support import ROOT, python
+from tests.support import ROOT, python, text_of
 from tests.support.cli import run
 from tests.support.toy_kind import TOY
 
@@ -157,6 +157,6 @@ def test_dotted_path_of_a_record_leads_somewhere(path):
 
 def test_names_resolved_on_use_are_listed():
     tomllib = importorskip("tomllib")  # of Python 3.11
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["te-select"]
+    listed = tomllib.loads(text_of("pyproject.toml"))["tool"]["te-select"]
     named = {path.partition(":")[0] for path in dotted_paths()}
     assert set(listed["resolved-on-use"]["te_select.base.kinds"]) == named

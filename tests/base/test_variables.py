@@ -10,7 +10,7 @@ import pytest
 
 from te_select.base.variables import KNOWN, OF_TESTS, have_a_cache, unknown
 from te_select.cli import env
-from tests.support import ROOT, script
+from tests.support import ROOT, script, text_of
 from tests.support.cli import run, run_json
 
 NAMES = re.compile(r"\bTE_SELECT_[A-Z_]*[A-Z]\b")
@@ -34,12 +34,12 @@ def test_every_variable_that_the_sources_name_is_known():
 
 
 def test_one_table_of_the_documents_has_all_variables():
-    page = (ROOT / "docs/commands.md").read_text()
+    page = text_of("docs/commands.md")
     assert re.findall(r"^\| `(TE_SELECT_\w+)` \|", page, re.MULTILINE) == [*KNOWN]
 
 
 def test_variables_of_others_stand_below_that_table():
-    page = (ROOT / "docs/commands.md").read_text().partition("### Variables of others")[2]
+    page = text_of("docs/commands.md").partition("### Variables of others")[2]
     named = {*env._VARIABLES}
     for path in (ROOT / "te_select").rglob("*.*"):
         if path.suffix in {".c", ".py"}:

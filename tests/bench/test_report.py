@@ -15,7 +15,7 @@ from te_select.bench.row import COPY, OURS, SELECT, Options
 from te_select.bench.suite import DEFAULT, Entry
 from te_select.cli.bench import print_report
 from te_select.timing.inputs import Mask
-from tests.support import ROOT
+from tests.support import text_of
 from tests.support.bench_rows import ENTRY, row
 
 # 1 GB in 4 ms is 250 GB/s, of a roof of 400; the peer takes 7 ms.
@@ -94,7 +94,7 @@ def test_quantiles_are_those_of_eleven_rounds():
 
 
 def test_page_has_the_fields_of_the_document():
-    page = (ROOT / "docs/bench.md").read_text().partition("**`--json`**")[2].partition("\n## ")[0]
+    page = text_of("docs/bench.md").partition("**`--json`**")[2].partition("\n## ")[0]
     cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     found = document(results(measured()))
     assert sorted(re.findall(r"`(\w+)`", "".join(cells))) == sorted([*found, *found["rows"][0]])

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from te_select.backends.programs import _C_COMPILERS
-from tests.support import ROOT, python
+from tests.support import python, text_of
 
-PAGE = (ROOT / "docs" / "files-and-programs.md").read_text()
+PAGE = text_of("docs/files-and-programs.md")
 WATCH = """
 import atexit, json, os, sys
 programs, written = set(), set()
@@ -32,7 +32,7 @@ WORK = {
 
 def test_c_compilers_are_listed_as_they_are_tried():
     *others, last = (f"`{name}`" for name in _C_COMPILERS)
-    for page in (PAGE, (ROOT / "README.md").read_text()):
+    for page in (PAGE, text_of("README.md")):
         assert f"{', '.join(others)} or {last}" in page
 
 

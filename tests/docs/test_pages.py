@@ -27,6 +27,7 @@ from tests.support.documents import (
     SHOWN,
     SLOW,
     blocks,
+    text_of,
 )
 
 ALL = [block for page in PAGES for block in blocks(page)]
@@ -145,7 +146,7 @@ def test_block_of_a_file_stands_in_it(block):
         shown = "".join(re.sub(r"  #.*", "", block.text).split()).replace(",)", ")").split("...")
         assert re.search(".*".join(map(re.escape, shown)), printed)
         return
-    lines = iter([line.strip() for line in (ROOT / block.reason).read_text().splitlines()])
+    lines = iter([line.strip() for line in text_of(block.reason).splitlines()])
     shown = [line.strip() for line in block.text.splitlines() if line.strip()]
     assert not [line for line in shown if line not in lines], "in this order"
 

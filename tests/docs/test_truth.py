@@ -13,7 +13,7 @@ from te_select.base import cache, levels
 from te_select.cli.verbs import app
 from te_select.operator.broadcast import RULES, broadcast, format_shape
 from te_select.runtime.call.cpu.profile import DECISIONS
-from tests.support import ROOT
+from tests.support import ROOT, text_of
 from tests.support.documents import PAGES, blocks
 
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
@@ -23,27 +23,32 @@ MEASURED = ("docs/measurements.md", "docs/targets.md", "docs/tuning.md", "docs/w
 
 @mark.parametrize("page", PAGES)
 def test_links_lead_to_files_of_the_repository(page):
-    text = (ROOT / page).read_text()
+    text = text_of(page)
     missing = [link for link in LINK.findall(text) if not ((ROOT / page).parent / link).exists()]
     assert not missing
 
 
 @mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
 def test_page_has_a_place_in_the_navigation(page):
-    assert f": {Path(page).name}\n" in (ROOT / "mkdocs.yml").read_text()
+    assert f": {Path(page).name}\n" in text_of("mkdocs.yml")
 
 
 @mark.parametrize("name", te_select.__all__)
 def test_public_name_is_in_the_reference(name):
-    text = (ROOT / "docs" / "reference.md").read_text()
+    text = text_of("docs/reference.md")
     shown = "errors" if hasattr(errors, name) else name
     assert f"::: te_select.{shown}\n" in text or f"`te_select.{shown}" in text
 
 
+def in_first_column(table):
+    """The names of code in the first cell of each row."""
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    return findall(r"`(\w+)`", "".join(cells))
+
+
 def test_every_verb_is_in_the_table_of_commands():
-    text = (ROOT / "docs" / "commands.md").read_text().partition("\n## ")[0]
-    cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
-    assert set(get_command(app).commands) == set(findall(r"`(\w+)`", "".join(cells)))
+    text = text_of("docs/commands.md").partition("\n## ")[0]
+    assert set(get_command(app).commands) == set(in_first_column(text))
 
 
 def test_no_page_installs_us_by_a_name_that_an_index_may_have():
@@ -69,13 +74,13 @@ def test_dockerfile_takes_these_steps(step):
 
 def test_lists_of_all_levels_are_the_rows():
     for name in (*PAGES, "te_select/cli/where.py"):
-        listed = findall(r"x86-64-v2,x86-64-v3,x86[\w,-]*-v\d", (ROOT / name).read_text())
+        listed = findall(r"x86-64-v2,x86-64-v3,x86[\w,-]*-v\d", text_of(name))
         assert {*listed} <= {levels.ABOVE_BASELINE}, name
-    assert "`, `".join(levels.NAMES) in (ROOT / "docs/targets.md").read_text()
+    assert "`, `".join(levels.NAMES) in text_of("docs/targets.md")
 
 
 def test_oldest_python_is_the_same_wherever_it_is_named():
-    project = (ROOT / "pyproject.toml").read_text()
+    project = text_of("pyproject.toml")
     (oldest,) = findall(r'^requires-python = ">=(3\.\d+)"', project, re.MULTILINE)
     assert f'python_version = "{oldest}"' in project
     assert f'target-version = "{oldest.replace("3.", "py3")}"' in project
@@ -88,17 +93,16 @@ def test_oldest_python_is_the_same_wherever_it_is_named():
 
 
 def test_each_key_of_the_profile_is_in_one_row():
-    page = (ROOT / "docs/machine.md").read_text().partition("| key |")[2].partition("\n\n")[0]
-    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
-    assert sorted(re.findall(r"`(\w+)`", "".join(cells))) == sorted(DECISIONS)
+    text = text_of("docs/machine.md").partition("| key |")[2].partition("\n\n")[0]
+    assert sorted(in_first_column(text)) == sorted(DECISIONS)
 
 
 def test_size_of_the_cache_is_the_default():
-    assert f"in MiB ({cache.DEFAULT_MIB})" in (ROOT / "docs/where.md").read_text()
+    assert f"in MiB ({cache.DEFAULT_MIB})" in text_of("docs/where.md")
 
 
 def rows_side_by_side():
-    text = (ROOT / "docs" / "broadcast.md").read_text().partition("## Side by side")[2]
+    text = text_of("docs/broadcast.md").partition("## Side by side")[2]
     lines = [line for line in text.splitlines() if line.startswith("| [")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -118,7 +122,7 @@ def test_row_of_the_rules_is_what_they_give(row):
 
 @mark.parametrize("page", ["docs/schedules.md", "docs/shipping.md", "docs/quickstart.md"])
 def test_figure_of_a_page_stands_among_the_measurements(page):
-    measured = "".join((ROOT / name).read_text() for name in MEASURED)
-    text = sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    measured = "".join(text_of(name) for name in MEASURED)
+    text = sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)
     text = sub(r"`[^`]*`|Python 3\.\d+", "", text)
     assert not [figure for figure in FIGURE.findall(text) if figure not in FIGURE.findall(measured)]

@@ -10,7 +10,7 @@ from pytest import fixture, mark, raises
 
 from te_select import ModelError, ToolchainError, read_model
 from te_select.frontends.formats import FORMATS, titles
-from tests.support import ROOT
+from tests.support import ROOT, text_of
 from tests.support.cli import refused, run, run_json
 from tests.support.toy_reader import TOY
 
@@ -68,7 +68,7 @@ def test_missing_package_is_named_with_what_brings_it(tmp_path, monkeypatch, nam
 
 
 def test_page_of_models_has_a_row_for_every_format():
-    rows = findall(r"^\| [\w ]+ \| `(\.\w+)` \|", (ROOT / "docs/models.md").read_text(), re.M)
+    rows = findall(r"^\| [\w ]+ \| `(\.\w+)` \|", text_of("docs/models.md"), re.M)
     assert rows == [each.suffix for each in FORMATS]
 
 
@@ -86,7 +86,7 @@ def test_packages_of_readers_are_in_the_extras():
 
 
 def test_files_of_the_walk_are_there():
-    page = (ROOT / "CONTRIBUTING.md").read_text()
+    page = text_of("CONTRIBUTING.md")
     walk = page.partition("### Add a model format\n")[2].partition("\n### ")[0]
     places = {row.reader.rpartition(".")[0].replace(".", "/") for row in FORMATS}
     named = findall(r"`([\w/]+\.\w+)`", walk)

@@ -35,9 +35,7 @@ READ = {
     "dim of an output that is left open": (
         [made("SoftMax", (8, [2, 4]), (1, [OPEN, 4])), select([4], [OPEN, 4], [])],
         DISPATCHED | {"then_shape": ("?", 4), "dims": {}}),
-    "s4": ([select([4], [4], [], dtype="s4")], REFUSED),
-    "u4": ([select([4], [4], [], dtype="u4")], REFUSED),
-    "f4_e2m1": ([select([4], [4], [], dtype="f4_e2m1")], REFUSED),
+    **{each: ([select([4], [4], [], dtype=each)], REFUSED) for each in ("s4", "u4", "f4_e2m1")},
     "type that is not said": ([select([4], [4], [], dtype="undef")], DISPATCHED),
     "no Select": ([],),
 }  # fmt: skip

@@ -92,22 +92,13 @@ READERS = [  # by the input that is a shape
     "Col2Im Range Slice",
     "Resize",
 ]
-READ_AS_SHAPES = [
-    made
-    for before, kinds in enumerate(READERS)
-    for kind in kinds.split()
-    for made in (
-        node("Where", ["c", "x", "y"], [f"{kind}{before}"]),
-        node(
-            kind,
-            [*"zzz"[:before], f"{kind}{before}", *"zzzz"],
-            [f"{kind}{before}_{k}" for k in range(2)],
-        ),
-    )
-]
 BEHIND = [
     ("all arithmetic", "", [*CHAIN, reshape(shape="Unsqueeze")], "shape"),
-    ("Reshape", "", [reshape()], "shape"),
+    *(
+        (f"{kind}, {at}", "", [node(kind, [*"zzz"[:at], "s", *"zz"], ["out", "more"])], "shape")
+        for at, kinds in enumerate(READERS)
+        for kind in kinds.split()
+    ),
     ("Reshape", "ai.onnx", [reshape("ai.onnx")], "shape"),
     ("Reshape", "own", [reshape("own")], "compiled"),
     ("Reshape's first input", "", [node("Reshape", ["s", "z"], ["out"])], "compiled"),
@@ -173,8 +164,6 @@ READ = {
         [node("Where", ["c", "x", "y"], ["s"]), *behind], OF_INTS,
         {"opsets": {"": 17, "own": 1}}, {"status": status})
         for at, domain, behind, status in BEHIND},
-    "shapes of all that read one": (
-        READ_AS_SHAPES, OF_INTS, {}, *[{"status": "shape"}] * (len(READ_AS_SHAPES) // 2)),
     "operand of Multinomial": (
         [FLAGS, node("Multinomial", ["y"], ["x"]), node("Where", ["c", "x", "x"], ["out"])], [],
         {"initializer": WEIGHTS[1:]}, DISPATCHED),

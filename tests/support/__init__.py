@@ -7,3 +7,8 @@ from tests.support.workloads import *  # noqa: F403
 
 ROOT = Path(__file__).resolve().parents[2]
 """The folder of the repository."""
+
+
+def text_of(path):
+    """What a file of the repository holds."""
+    return (ROOT / path).read_text()

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 
-from tests.support import ROOT
+from tests.support import ROOT, text_of
 
 PAGES = sorted(
     str(path.relative_to(ROOT))
@@ -81,7 +81,7 @@ class Block:
 def blocks(page):
     """Read the code blocks of a page."""
     found, comments = [], []
-    for token in MarkdownIt().parse((ROOT / page).read_text()):
+    for token in MarkdownIt().parse(text_of(page)):
         if token.type == "html_block":
             comments += _COMMENT.findall(token.content)
         elif token.type in ("fence", "code_block"):

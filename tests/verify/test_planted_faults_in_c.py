@@ -49,7 +49,6 @@ FAULTS = [
     "where/where_library.c: {device != kDLCPU => 0} &&",
     "where/where_library.c: t->dtype.bits != type.bits || {t->dtype.lanes != 1 => 0} ||",
     "where/where_library.c: if ({dim < 0 => 0}) return te_select_fail",
-    "where/where_library.c: te_select_holds(bits, {type.code == kDLInt => 1}, arg->v_int64)",
     "where/where_plan.c: nest->data[i] += stride * ({extent - 1 => extent});",
     "where/where_plan.c: ({outer->stride[i] != inner->stride[i] * inner->extent => 0}) return 0;",
     "where/where_plan.c: i == TE_SELECT_COND ? {0 => 1} : part;",

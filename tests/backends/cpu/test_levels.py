@@ -19,7 +19,7 @@ from te_select.runtime.call import loading
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.kernel import CpuKernel
 from te_select.schedules.cpu import isa
-from tests.support import ROOT, cli, ended, flat, script
+from tests.support import cli, ended, flat, script, text_of
 from tests.support.machines import on_x86_64
 from tests.support.runtime_standin import build, linked, manifest
 
@@ -229,7 +229,7 @@ def test_feature_left_out_of_a_manifest_is_no_sigill(tmp_path):
 
 
 def test_every_feature_a_target_may_ask_for_is_detected():
-    source = (ROOT / "te_select/runtime/c/cpu/cpu_features.c").read_text()
+    source = text_of("te_select/runtime/c/cpu/cpu_features.c")
     asked = [name for each in isa.ISAS.values() for name in each.features.values()]
     assert len(asked) > 30
     assert [name for name in asked if f'"{name}"' not in source] == []
