@@ -8,17 +8,17 @@ from unittest.mock import Mock
 from pytest import fail, fixture, mark, raises
 
 import te_select
-from te_select import ArgumentError, ToolchainError, Workload
+from te_select import ArgumentError, ToolchainError
 from te_select.backends import c_compiler
 from te_select.backends.cuda import compilers
 from te_select.base import cache, variables
 from te_select.compiler import build
 from te_select.selecting.kernels import library
 from te_select.tuning.options import open_measurer
-from tests.support import python
+from tests.support import masked_rows, python
 
 FORBIDDEN = r"^TE_SELECT_BUILD is never, which forbids to build .*; expected it in the cache or"
-W = Workload((3, 1), (3, 11), ())
+W = masked_rows(3, 11)
 CALLS = """
     import json, sys, warnings
     import numpy as np
@@ -98,7 +98,7 @@ def test_wrong_value_is_an_error_where_a_build_would_begin(tmp_path, value, monk
     assert said.startswith(f"ArgumentError: TE_SELECT_BUILD is {value!r}; expected never, error")
     monkeypatch.setenv(variables.BUILD, value)
     with raises(ArgumentError, match=f"TE_SELECT_BUILD is {value!r}; expected never"):
-        te_select.compile(Workload((5, 1), (5, 13), ()))
+        te_select.compile(masked_rows(5, 13))
 
 
 def test_compile_takes_the_cache_and_builds_nothing(monkeypatch):
@@ -107,7 +107,7 @@ def test_compile_takes_the_cache_and_builds_nothing(monkeypatch):
     assert te_select.compile(W).path.parent == cache.folder()
     monkeypatch.setattr("te_select.compiler.build.kernel", lambda *_, **__: fail("it was built"))
     with raises(ToolchainError, match=FORBIDDEN):
-        te_select.compile(Workload((3, 1), (3, 12), ()))
+        te_select.compile(masked_rows(3, 12))
 
 
 @mark.parametrize(

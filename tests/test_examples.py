@@ -8,7 +8,7 @@ from sys import executable
 from pytest import importorskip, mark, param, skip
 
 import te_select
-from tests.support import ROOT, c_half
+from tests.support import ROOT, c_half, masked_rows
 from tests.support.ort_models import library as where_in_c
 from tests.support.programs import output as run
 
@@ -59,7 +59,7 @@ def test_cmake_builds_the_cpp_program(tmp_path, ending):
 
 def test_cpp_program_runs_an_exported_kernel_through_tvm_ffi(tmp_path):
     needs("c++")
-    workload = te_select.Workload((4, 1), (4, 8), ())
+    workload = masked_rows(4, 8)
     library = te_select.compile(workload).export(tmp_path / "small.so")
 
     def config(flag):

@@ -16,12 +16,12 @@ from packaging.requirements import Requirement
 from pytest import fixture, mark, skip
 
 import te_select
-from tests.support import ROOT, ended, output
+from tests.support import ROOT, ended, masked_rows, output
 
 pytestmark = [mark.slow, mark.skipif(shutil.which("make") is None, reason="no make")]
 LEVEL = "x86-64-v2"
 NEEDED = ("apache-tvm-ffi", "numpy")
-EXAMPLE = te_select.Workload((4, 1), (4, 8), ())
+EXAMPLE = masked_rows(4, 8)
 WHERE = """
     import os, sys
     import numpy as np

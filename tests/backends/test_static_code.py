@@ -11,14 +11,14 @@ import numpy as np
 import tvm_ffi
 from pytest import fixture, mark, raises
 
-from te_select import ArgumentError, ToolchainError, Workload, export, read_model
+from te_select import ArgumentError, ToolchainError, export, read_model
 from te_select.backends import static_code
 from te_select.runtime.artifact.manifest import c_name
-from tests.support import c_programs, flat, output, python
+from tests.support import c_programs, flat, masked_rows, output, python
 from tests.support.machines import SEVERAL
 from tests.support.onednn_graph import OPEN, select
 
-SHARED = Workload((4, 1), (4, 8), ())
+SHARED = masked_rows(4, 8)
 ONE = flat(4, "int32")
 TWO = flat(1 << 20, "uint8")
 PROGRAM = """

@@ -4,6 +4,7 @@ from pytest import fixture
 
 import te_select
 from te_select.tuning import options, session
+from tests.support import masked_rows
 from tests.support.tuning import FakeMeasurer
 
 
@@ -11,7 +12,7 @@ from tests.support.tuning import FakeMeasurer
 def one(tmp_path_factory):
     """A library of one kernel."""
     path = tmp_path_factory.mktemp("one") / "mask.so"
-    return te_select.export([te_select.Workload((4, 1), (4, 5), ())], path)
+    return te_select.export([masked_rows(4, 5)], path)
 
 
 @fixture(scope="session")

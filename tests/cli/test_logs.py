@@ -6,9 +6,8 @@ from json import dumps, loads
 from pytest import approx, mark
 
 import te_select
-from te_select import Workload
 from te_select.records import log
-from tests.support import flat, flat_and_scalar
+from tests.support import flat, flat_and_scalar, masked_rows
 from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning import FLAGS, ON, TARGET, add, flags_of, tuned
@@ -125,7 +124,7 @@ def test_commands_of_the_gate_make_it_pass(tmp_path, fake):
 
 
 def test_gate_names_a_file_of_workloads_as_it_was_given(tmp_path, fake):
-    workloads = [flat(1000), flat(5000), Workload(("n", 1), ("n", 512), ())]
+    workloads = [flat(1000), flat(5000), masked_rows("n", 512)]
     file = tmp_path / "all.json"
     file.write_text(dumps([each.to_json() for each in workloads]))
     logs = tmp_path / "logs"
@@ -155,7 +154,7 @@ def test_gate_says_why_a_record_is_unsure(tmp_path, trials, kept):
 
 
 def test_command_for_named_dims_has_their_sizes(tmp_path, fake):
-    named = Workload(("n", 1), ("n", 512), ())
+    named = masked_rows("n", 512)
     gate = ["logs", "best", *flags_of(named), *ON, "--tuning-logs", tmp_path]
     fake()
     run("tune", *flags_of(named), *ON, "--all", "--trials", "2", "--tuning-logs", tmp_path)

@@ -16,11 +16,11 @@ from te_select.records import writer
 from te_select.records.folders import RECORDS, SESSIONS, WORKLOADS
 from te_select.runtime.artifact import embedded, header, stored
 from te_select.runtime.call.cpu import features
-from tests.support import flat, script
+from tests.support import flat, masked_rows, script
 from tests.support.cli import FLAGS, run, run_json
 from tests.support.tuning import make
 
-WORKLOAD = te_select.Workload((4, 1), (4, 5), ())
+WORKLOAD = masked_rows(4, 5)
 HOSTILE = """
 #include <stdio.h>
 __attribute__((constructor)) static void run(void) {{

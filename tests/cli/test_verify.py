@@ -6,7 +6,7 @@ from pathlib import Path
 import te_select
 from te_select.runtime.call.kernel import FORCED_LEVEL
 from te_select.verify.checks import CHECKS
-from tests.support import flat_and_scalar
+from tests.support import flat_and_scalar, masked_rows
 from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
 
@@ -54,7 +54,7 @@ def test_verify_of_one_kernel(two):
 
 @on_x86_64
 def test_level_of_the_flag_comes_before_that_of_the_variable(tmp_path, monkeypatch):
-    workload = te_select.Workload((4, 1), (4, 5), ())
+    workload = masked_rows(4, 5)
     path = te_select.export([workload], tmp_path / "mask.so", "x86-64,x86-64-v2")
     monkeypatch.setenv(FORCED_LEVEL, "x86-64-v2")
     flags = ("--check", "random", "--level", "x86-64")

@@ -15,11 +15,11 @@ from te_select.backends import build_key
 from te_select.base.cache import FOLDER, SIZE, entries
 from te_select.compiler import build, compile
 from te_select.records import folders
-from tests.support import alike, flat_and_scalar, python
+from tests.support import alike, flat_and_scalar, masked_rows, python
 from tests.support.libraries import edit_fields
 from tests.support.where_calls import path_of_python
 
-W = te_select.Workload((4, 1), (4, 8), ())
+W = masked_rows(4, 8)
 COND = np.array([[1], [0], [0], [1]], bool)
 THEN = np.arange(32, dtype="f4").reshape(4, 8)
 EXPECTED = np.where(COND, THEN, np.float32(5))
@@ -167,7 +167,7 @@ def test_entry_of_another_cpu_is_passed_over_and_stays(monkeypatch, tmp_path):
 def test_everything_that_is_asked_for_is_in_the_key(logs):
     found = [
         entry(),
-        entry(te_select.Workload((4, 1), (4, 8), (), "int32")),
+        entry(masked_rows(4, 8, "int32")),
         entry(te_select.Workload((4, 1), (4, 8), (), auto_broadcast="multidirectional")),
         entry(target="x86-64"),
         entry(target={"kind": "llvm", "mcpu": "x86-64"}),

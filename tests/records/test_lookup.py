@@ -14,7 +14,7 @@ from te_select.records import folders, log, writer
 from te_select.records.lookup import find
 from te_select.records.origin import NONE_NEAR, NOT_ASKED
 from te_select.records.sizes import representative
-from tests.support import flat, flat_and_scalar, script, tuning
+from tests.support import flat, flat_and_scalar, masked_rows, script, tuning
 from tests.support.tuning import default_of, edit, of_another_tvm, only
 
 NEAR_BY = "tuned for x86-64-v4 with the same loops and element width"
@@ -29,7 +29,7 @@ def add(logs, workload, target=V4, session=None, **knobs):
 
 def rows(count, length):
     """Rows of then, each selected by one cond."""
-    return Workload((count, 1), (count, length), ())
+    return masked_rows(count, length)
 
 
 def origin(workload, logs, target=V4):

@@ -3,9 +3,9 @@
 from pytest import mark, raises
 
 import te_select
-from te_select import ArgumentError, TuningError, Workload, export
+from te_select import ArgumentError, TuningError, export
 from te_select.base import cache
-from tests.support import flat
+from tests.support import flat, masked_rows
 from tests.support.machines import on_x86_64
 from tests.support.tuning import add
 
@@ -22,7 +22,7 @@ def test_nearest_record_is_enough_only_where_it_is_said(tmp_path):
 
 
 def test_kernel_from_the_cache_goes_through_the_gate():
-    workload = Workload((3, 1), (3, 7), ())
+    workload = masked_rows(3, 7)
     assert te_select.compile(workload).origin == "default"
     assert len(cache.entries()) == 1
     with raises(TuningError, match=r"te-select tune --all --target \S+ --workload"):

@@ -4,15 +4,14 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from te_select import Workload
 from te_select.backends.targets import resolve
 from te_select.tuning.task import Candidate
-from tests.support import ROOT
+from tests.support import ROOT, masked_rows
 from tests.support.tuning import default_of
 
 BAD_BUILDER = "tests.support.tuning_bad_builder"
 INSIDE = "TE_SELECT_TEST_INSIDE"  # the file that appears once a candidate hangs
-W = Workload((64, 1), (64, 500), ())
+W = masked_rows(64, 500)
 
 
 def candidate(workload=W, **knobs):

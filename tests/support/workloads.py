@@ -16,3 +16,8 @@ def flat(n, dtype="float32"):
 def flat_and_scalar(n, dtype="float32"):
     """One loop along which cond and then move; else is one value."""
     return Workload((n,), (n,), (), dtype)
+
+
+def masked_rows(count, length, dtype="float32"):
+    """Rows of then, each selected by one cond; else is one value."""
+    return Workload((count, 1), (count, length), (), dtype)

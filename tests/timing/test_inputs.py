@@ -5,7 +5,7 @@ from pytest import approx, mark
 
 from te_select import Workload
 from te_select.timing.inputs import PAGE, Mask, make_operands, placed
-from tests.support import flat
+from tests.support import flat, masked_rows
 from tests.support import strategies as s
 
 
@@ -53,7 +53,7 @@ def test_a_block_longer_than_cond_is_one_block():
 
 @mark.parametrize("ahead", [0, 64, 4160])
 def test_placed_operands_begin_at_megabytes_and_out_ahead(ahead):
-    given = make_operands(Workload((5, 1), (5, 3), ()), Mask())
+    given = make_operands(masked_rows(5, 3), Mask())
     moved = placed(given, ahead)
     for name in ("cond", "then", "else_", "out"):
         array = getattr(moved, name)

@@ -19,13 +19,13 @@ from te_select.tuning.measuring import measurer
 from te_select.tuning.measuring.on_cuda import Cuda
 from te_select.tuning.measuring.run_worker import Problem
 from te_select.tuning.trials import UntunableError
-from tests.support import cli, cuda_standin, flat, tuning
+from tests.support import cli, cuda_standin, flat, masked_rows, tuning
 from tests.support.cuda_standin import fake_driver, running
 from tests.support.tuning import FEW, ROWS, FakeMeasurer, flags_of, only
 
 TARGET = "cuda:sm_90"
 SM90, SM80, V4 = resolve(TARGET), resolve("cuda:sm_80"), resolve("x86-64-v4")
-SMALL = Workload((64, 1), (64, 500), ())
+SMALL = masked_rows(64, 500)
 FOLDER = "cuda-sm_90"
 
 

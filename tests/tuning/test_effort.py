@@ -3,7 +3,7 @@
 from pytest import approx, fail, fixture, mark, raises
 
 import te_select
-from te_select import ArgumentError, Workload
+from te_select import ArgumentError
 from te_select.cli.tune import ChoiceFlags
 from te_select.records import origin
 from te_select.tuning import options, session, trials
@@ -11,6 +11,7 @@ from te_select.tuning.agenda import Outcome
 from te_select.tuning.journal import Trial, knobs_of
 from te_select.tuning.options import EFFORTS, Options
 from te_select.tuning.show import report, report_of_knobs
+from tests.support import masked_rows
 from tests.support.cli import FLAGS, refused
 from tests.support.cli import run as run_verb
 from tests.support.clock import Clock
@@ -56,7 +57,7 @@ def test_time_of_one_workload_begins_with_its_default(run, clock):
 def test_ranges_of_sizes_keep_the_time_too(run, clock):
     """A config is measured at three sizes, and is known only after the third."""
 
-    named = Workload(("n", 1), ("n", 512), ())
+    named = masked_rows("n", 512)
     measurer = FakeMeasurer(after=lambda *_: clock.sleep(0.1))
     record = run(named, measurer, effort="quick", trials=None, sizes={"n": (3, 300)})
     assert record.trials == 6  # the default, and five in 1.5 seconds

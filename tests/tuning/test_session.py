@@ -11,7 +11,6 @@ from threading import Event
 from pytest import approx, mark, raises
 
 import te_select
-from te_select import Workload
 from te_select.compiler.scheduling import schedule
 from te_select.records.log import read
 from te_select.timing.rounds import Timing
@@ -20,7 +19,7 @@ from te_select.tuning.options import Options
 from te_select.tuning.session import Session
 from te_select.tuning.space import Space
 from te_select.tuning.trials import LOST, UntunableError, wins
-from tests.support import flat
+from tests.support import flat, masked_rows
 from tests.support.tuning import (
     BIG,
     FEW,
@@ -107,7 +106,7 @@ def test_resumed_session_measures_what_a_whole_one_does(run, tmp_path):
 
 def test_range_is_tuned_at_three_sizes_and_recorded_for_names(run, tmp_path):
     """A config that is the best at one size only does not win."""
-    named = Workload(("b", 1), ("b", "n"), ())
+    named = masked_rows("b", "n")
 
     def seconds(candidate):
         at_most = candidate.point.out_shape == (64, 4096)
@@ -153,14 +152,14 @@ def test_two_names_of_one_pattern_have_records_of_their_own(run, tmp_path):
     """Their functions have the same loops, and other sizes."""
     found = {}
     for name, sizes in (("n", (100, 1000)), ("m", (1, 64)), ("n", (100, 1000))):
-        workload = Workload((name, 1), (name, 4), ())
+        workload = masked_rows(name, 4)
         fake = FakeMeasurer(lambda each: by_unroll(each) * each.point.out_shape[0])
         record = run(workload, fake, trials=3, sizes={name: sizes})
         assert found.setdefault(name, record) == record
     assert run.measurer.measured == []
     assert len(read(run.folder).entries) == 2
     for name in "nm":
-        workload = Workload((name, 1), (name, 4), ())
+        workload = masked_rows(name, 4)
         why = schedule(workload, V4, tmp_path).why
         assert f"sizes {found[name].sizes}" in why
 
@@ -170,7 +169,7 @@ def test_trials_of_one_name_are_not_taken_for_another(tmp_path, monkeypatch):
     monkeypatch.setattr("te_select.tuning.session.open_measurer", lambda *_: measurer)
     with Session(TARGET, tmp_path, options=Options(trials=2)) as session:
         tasks = [
-            session.task(Workload((name, 1), (name, 4), ()), ((name, 1, most),))
+            session.task(masked_rows(name, 4), ((name, 1, most),))
             for name, most in (("n", 9), ("m", 99))
         ]
         for task in tasks:

@@ -11,7 +11,7 @@ from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
-from tests.support import cuda_standin, flat, flat_and_scalar
+from tests.support import cuda_standin, flat, flat_and_scalar, masked_rows
 from tests.support.cuda_emulation import Emulated, lowered
 from tests.support.oracle.doors_of_cuda import OnCuda
 from tests.support.planted import plant
@@ -24,7 +24,7 @@ ON_CUDA = [
     Workload((3, 1, 64), (3, 5, 64), (64,)),  # a mask over heads
     Workload((67, 1), (67, 32), (32,), "int16"),  # one cond per row
     Workload((301, 1), (301, 3), (3,)),  # short rows
-    Workload((9, 1), (9, 77), (), "complex128"),
+    masked_rows(9, 77, "complex128"),
     Workload((), (77,), (), "complex128"),
     Workload(("n", 1), ("n", "m"), ("m",)),
 ]

@@ -13,7 +13,7 @@ from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.verify.checks import CHECKS
 from te_select.verify.reference import bits, first_difference, placed
 from te_select.verify.verify import MEMORY_LIMIT, dim_sizes, verify_kernel
-from tests.support import flat, flat_and_scalar
+from tests.support import flat, flat_and_scalar, masked_rows
 
 
 class NumPyKernel:
@@ -113,7 +113,7 @@ def test_an_exception_of_the_kernel_is_a_failure():
 
 
 def test_named_dims_run_at_each_size():
-    kernel = NumPyKernel(Workload(("batch", 1), ("batch", "width"), ()))
+    kernel = NumPyKernel(masked_rows("batch", "width"))
     results = verify_kernel(kernel, checks=["random"])
     tried = [tuple(r.sizes.values()) for r in results]
     assert tried[:-2] == [(1, 1), (0, 1), (1, 7), (7, 16), (16, 33), (33, 65), (65, 511)]

@@ -17,7 +17,7 @@ from te_select.compiler import sources
 from te_select.runtime.artifact.manifest import c_name
 from te_select.schedules.cpu.isa import ISAS
 from te_select.verify.verify import verify_kernel
-from tests.support import alike, flat, flat_and_scalar, foreign, output
+from tests.support import alike, flat, flat_and_scalar, foreign, masked_rows, output
 from tests.support.libraries import beside
 
 pytestmark = mark.slow
@@ -117,7 +117,7 @@ int main(void) {
 @mark.parametrize("ending", [".so", ".a"])
 def test_c_program_calls_a_library_by_its_header(tmp_path, target, ending):
     command = emulator(target, dict(CPUS)[target])
-    workload = Workload(("r", 1), ("r", "n"), (), "int16")
+    workload = masked_rows("r", "n", "int16")
     compiled_for(target, tmp_path / "mask.so", [workload], static=True)
     (tmp_path / "main.c").write_text(C_CALLER.replace("NAME", c_name(workload)))
     compiler = compiler_for(ISAS[isa_of(target)].triple)

@@ -19,7 +19,7 @@ from te_select.runtime.call import loading
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.kernel import CpuKernel
 from te_select.schedules.cpu import isa
-from tests.support import cli, ended, flat, script, text_of
+from tests.support import cli, ended, flat, masked_rows, script, text_of
 from tests.support.machines import on_x86_64
 from tests.support.runtime_standin import build, linked, manifest
 
@@ -27,7 +27,7 @@ pytestmark = on_x86_64
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 NAME = ",".join(LEVELS)
 HERE = [name for name in LEVELS if not features.missing(resolve(name).cpu_features)]
-EXAMPLE = Workload((4, 1), (4, 8), ())  # what examples/tvm_ffi/main.cc calls
+EXAMPLE = masked_rows(4, 8)  # what examples/tvm_ffi/main.cc calls
 WORKLOADS = [EXAMPLE, flat("n", "int8"), Workload((99, 1), (99, 5), (99, 5))]
 EMULATOR = shutil.which("qemu-x86_64")
 

@@ -11,6 +11,7 @@ from te_select.backends.cpu import lowering
 from te_select.backends.programs import c_compiler
 from te_select.backends.targets import resolve
 from te_select.compiler import scheduling
+from tests.support import masked_rows
 from tests.support.tuning import default_of
 
 THREADS = {"bytes_per_thread": 1024}
@@ -39,7 +40,7 @@ def compiled(folder, workload, config):
 def test_variants_are_asked_in_their_order():
     """A call of few short rows is for both."""
     target = resolve("x86-64-v3")
-    one = scheduling.schedule(Workload(("m", 1), ("m", "n"), ()), target)
+    one = scheduling.schedule(masked_rows("m", "n"), target)
     asking = lowering.lower_kernel(one, "kernel", target.tvm)[0].script()
     assert asking.index("kernel_short_rows") < asking.index("kernel_small")
 

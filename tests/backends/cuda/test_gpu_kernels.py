@@ -9,7 +9,7 @@ from te_select import Workload
 from te_select.runtime.call.cuda import driver
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
-from tests.support import flat_and_scalar
+from tests.support import flat_and_scalar, masked_rows
 
 pytestmark = mark.gpu
 
@@ -118,7 +118,7 @@ def test_graph_replays_the_launch():
     torch = libtorch()
     cond, then, else_ = tensors()
     out = torch.empty_like(then)
-    workload = Workload((64, 1), (64, 65), ())
+    workload = masked_rows(64, 65)
     k, with_scalar = kernel(W), kernel(workload)
     k(cond, then, else_, out=out)
     with_scalar(cond, then, 2.0, out=out)

@@ -7,15 +7,14 @@ import numpy as np
 from pytest import fixture, mark
 from tvm_ffi import libinfo
 
-from te_select import Workload
 from te_select.runtime.artifact.manifest import c_name
-from tests.support import alike, python
+from tests.support import alike, masked_rows, python
 from tests.support.oracle.doors_of_cpu import call_plain as call
 from tests.support.runtime_standin import build, manifest
 
 OK, INVALID, CANNOT_RUN = 0, 1, 2
 SAME = alike(3, 4)
-NAMED = Workload(("n", 1), ("n", "m"), (), "int16")
+NAMED = masked_rows("n", "m", "int16")
 
 
 @fixture(scope="module")

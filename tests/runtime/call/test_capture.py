@@ -11,11 +11,11 @@ from unittest.mock import MagicMock, Mock
 import numpy as np
 from pytest import approx, fixture, mark
 
-from te_select import Workload, export
+from te_select import export
 from te_select.runtime.call import capture
-from tests.support import ended, flat, python, script
+from tests.support import ended, flat, masked_rows, python, script
 
-KERNEL = Workload((64, 1), (64, 500), ())
+KERNEL = masked_rows(64, 500)
 NAMED = flat("n", "int16")
 START = """
 import os, shutil, sys

@@ -8,13 +8,13 @@ import sys
 import numpy as np
 from pytest import mark, raises
 
-from te_select import ArtifactError, Workload
+from te_select import ArtifactError
 from te_select.runtime.artifact import stored
 from te_select.runtime.call.loading import load
-from tests.support import flat
+from tests.support import flat, masked_rows
 from tests.support.runtime_standin import build, kernel
 
-W = Workload((4, 1), (4, 5), ())
+W = masked_rows(4, 5)
 ARGS = np.array([[1], [0], [0], [1]], bool), np.ones((4, 5), "f4"), np.float32(-1)
 WAYS = {"pickle": lambda k: pickle.loads(pickle.dumps(k)), "deepcopy": copy.deepcopy}
 

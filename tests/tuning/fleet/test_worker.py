@@ -6,15 +6,15 @@ from unittest.mock import MagicMock, Mock
 import numpy as np
 from pytest import fixture, mark, raises
 
-from te_select import TuningError, Workload
+from te_select import TuningError
 from te_select.timing import rounds
 from te_select.timing.cores import Load
 from te_select.tuning.fleet import worker as module
 from te_select.tuning.measuring import run_worker
-from tests.support import alike
+from tests.support import alike, masked_rows
 from tests.support.clock import Clock
 
-W = Workload((2, 1), (2, 3), ())
+W = masked_rows(2, 3)
 TARGET = {"name": "x", "architecture": "x86_64", "cpu_features": ["avx2", "fma"]}
 
 

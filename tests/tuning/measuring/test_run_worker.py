@@ -11,8 +11,9 @@ from te_select.timing.inputs import Mask
 from te_select.tuning.measuring import run_worker
 from te_select.tuning.measuring.run_worker import Problem, memory_needed
 from te_select.verify.guarded import GUARD
+from tests.support import masked_rows
 
-W = Workload((64, 1), (64, 500), ())
+W = masked_rows(64, 500)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from pytest import mark
 from te_select import Workload
 from te_select.operator.access import access_pattern
 from te_select.runtime.call.cpu.decisions import Decisions
+from tests.support import masked_rows
 from tests.support.runtime_standin import kernel
 
 N = 1 << 20
@@ -40,7 +41,7 @@ def test_knobs_are_those_of_the_config():
     "found, told", [(4, (1, False, False)), (14, (3, True, False)), (9, (2, False, True))]
 )
 def test_plan_asks_with_bytes_and_reads_the_answer(monkeypatch, found, told):
-    made = kernel(Workload((4, 1), (4, 8), (), "float64"))
+    made = kernel(masked_rows(4, 8, "float64"))
     asked = []
     answer = lambda name: lambda *given: asked.append((name, *given)) or found  # noqa: E731
     monkeypatch.setattr(made, "_find", answer)

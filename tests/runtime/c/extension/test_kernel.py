@@ -7,7 +7,7 @@ import tvm_ffi
 from pytest import fixture, mark, raises
 
 from te_select import ArgumentError, Workload
-from tests.support import flat, flat_and_scalar
+from tests.support import flat, flat_and_scalar, masked_rows
 from tests.support.runtime_standin import kernel
 
 
@@ -72,7 +72,7 @@ def _tensors(*arrays):
 
 @mark.parametrize("rows", [4, 40_000])  # the larger call gives the interpreter's lock away
 def test_tensors_of_tvm_ffi_are_taken(rows):
-    k = kernel(Workload((rows, 1), (rows, 5), ()))
+    k = kernel(masked_rows(rows, 5))
     cond = np.arange(rows)[:, None] % 3 == 0
     then = np.arange(rows * 5, dtype="f4").reshape(rows, 5)
     out = np.empty((rows, 5), "f4")
@@ -89,7 +89,7 @@ class _Own(tvm_ffi.Tensor):
 
 
 def test_tensors_that_do_not_fit_go_another_way(operands):
-    masked = kernel(Workload((4, 1), (4, 5), ()))
+    masked = kernel(masked_rows(4, 5))
     cond, then, out = operands
     number = np.array(1, "f4")
     fit = _tensors(cond, then, number, out)
