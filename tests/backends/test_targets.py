@@ -30,6 +30,10 @@ def test_spaces_around_a_name_change_nothing(name):
     assert (spaced.name, str(spaced.tvm)) == (plain.name, str(plain.tvm))
 
 
+def test_library_of_several_levels_needs_what_the_lowest_does():
+    assert resolve("x86-64-v2,x86-64-v3").cpu_features == resolve("x86-64-v2").cpu_features
+
+
 @mark.parametrize(
     "form", ['{"kind": "llvm", "mcpu": "znver5"}', {"kind": "llvm", "mcpu": "znver5"}]
 )

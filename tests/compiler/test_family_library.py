@@ -134,7 +134,8 @@ def test_plain_workload_is_not_built_by_a_record_of_the_family(own_records):
 
 @on_x86_64
 @mark.parametrize(
-    "tuning_logs, origin", [(None, "tuned:x86-64-v3/w8_4096cte_2te"), (False, "default")]
+    "tuning_logs, origin",
+    [(None, "tuned:x86-64-v3/w8_4096cte_2te"), (False, "default"), (".", "default")],
 )
 def test_library_of_a_model_uses_records_unless_told_otherwise(
     own_records, tmp_path, tuning_logs, origin
