@@ -27,6 +27,8 @@ def test_kernel_from_the_cache_goes_through_the_gate():
     assert len(cache.entries()) == 1
     with raises(TuningError, match=r"te-select tune --all --target \S+ --workload"):
         te_select.compile(workload, require_record=True)
+    with raises(TuningError, match="--size n=1:64"):
+        te_select.compile(masked_rows("n", 7), require_record=True)
 
 
 @on_x86_64

@@ -213,6 +213,7 @@ def test_record_of_this_tvm_replaces_a_faster_one_of_another():
     fast = of_another_tvm(make(SMALL, 1e-3))
     slow = make(SMALL, 2e-3)
     assert is_better(slow, fast) and not is_better(slow, make(SMALL, 1e-3))
+    assert may_replace(slow, make(SMALL, 1e-3))
 
 
 def test_kernels_of_where_go_by_accepted_records(tmp_path):
