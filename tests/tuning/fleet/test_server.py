@@ -1,5 +1,7 @@
 """What becomes of a server after a job; no process is started."""
 
+from unittest.mock import Mock
+
 from pytest import fixture, mark, raises
 
 from te_select import TuningError
@@ -11,6 +13,7 @@ from tests.support import flat_and_scalar
 
 W = flat_and_scalar(7)
 BUILT = [Built(Candidate(W, "native", {"unroll": k}), f"{k}.so") for k in range(2)]
+LOST = {"lost": "gone"}
 RIGHT, WRONG = {"seconds": (1e-3,)}, {"failure": "out[0,0] is not what NumPy selects"}
 
 
@@ -39,7 +42,7 @@ def server(tmp_path, monkeypatch):
         ({"results": [RIGHT, RIGHT]}, True),
         ({"results": [RIGHT, WRONG]}, False),
         ({"failure": "it does not load"}, False),
-        ({"lost": "the server has gone"}, False),
+        (LOST, False),
         (WorkerError("crashed"), False),
     ],
 )
@@ -65,6 +68,22 @@ def test_loads_of_all_jobs_add_up(server):
         server.answers = [{"results": [RIGHT], "load": (1.0, 2.0, 4.0, 8.0 + k)}]
         server.run(BUILT[:1], None, 60.0)
     assert server.load == Load(2.0, 4.0, 8.0, 17.0)
+
+
+def test_job_of_a_lost_server_goes_to_one_other(monkeypatch):
+    run = Mock(side_effect=[LOST, {"results": [RIGHT, RIGHT]}, LOST, LOST])
+    monkeypatch.setattr("te_select.tuning.fleet.measurer.Server.run", run)
+    monkeypatch.setattr("te_select.tuning.fleet.measurer._compile_probe", str)
+    monkeypatch.setattr("te_select.tuning.fleet.tracker.servers", lambda *_: 3)
+    monkeypatch.setattr(
+        "te_select.tuning.fleet.measurer.Server.connect",
+        lambda made, *_: setattr(made, "is_connected", True),
+    )
+    with module.FleetMeasurer(("h", 1), "k", 1, 4.0) as measurer:
+        for said in (None, "the run lost 2 servers, as a crash does: gone"):
+            assert [each.failure for each in measurer._run([BUILT], 3)] == [said] * 2
+        assert measurer.batch == 6
+    run.assert_called_with(BUILT, 3, 8.0)
 
 
 @mark.parametrize("answer", [WorkerError("took longer"), {"failure": "no server"}])

@@ -39,7 +39,7 @@ def worker(monkeypatch):
     }
     made._session = MagicMock()
     made._features = {"sse2", "avx2", "fma"}
-    made._inputs = MagicMock()
+    made._inputs = MagicMock(__getitem__=lambda _, name: name)
     made._shape = (2, 3)
     stored = SimpleNamespace(
         manifest=SimpleNamespace(target=TARGET, kernels=[SimpleNamespace(workload=W)])
@@ -93,6 +93,7 @@ def test_sample_is_warmed_up_and_has_the_seconds_of_others(worker):
     assert milliseconds == [10, 1]  # WARM_UP, and the least that is not below SHORTEST_SAMPLE
     evaluator.return_value.return_value.mean = 0.0
     assert sample() == 1e-9
+    evaluator.return_value.assert_called_with("cond", "then", "else_", "out")
 
 
 def test_first_wrong_byte_is_told_as_an_element(worker):

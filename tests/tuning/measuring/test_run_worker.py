@@ -92,8 +92,9 @@ def test_operands_that_a_candidate_changed_are_found():
 
 def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
     assert memory_needed(W) == 2 * 64 + 4 * (64 * 500 + 1 + 3 * 64 * 500)
-    monkeypatch.setattr(run_worker, "memory_available", lambda: memory_needed(W) - 1)
-    assert "GiB of memory are available" in run_worker.refusal(W)
+    monkeypatch.setattr(run_worker, "memory_available", lambda: 1 << 29)
+    large = masked_rows(1 << 20, 64)
+    assert "take 1.0 GiB, and 0.5 GiB of memory are available" in run_worker.refusal(large)
     monkeypatch.setattr(run_worker, "memory_available", lambda: memory_needed(W))
     assert run_worker.refusal(W) == ""
 
@@ -106,7 +107,7 @@ def test_memory_is_what_the_system_or_a_group_still_gives(tmp_path, monkeypatch)
     monkeypatch.setattr("te_select.tuning.measuring.run_worker._GROUPS", groups)
     assert run_worker.memory_available() == 2048 << 10
     (groups / "outer/inner").mkdir(parents=True)
-    own.write_text("0::/outer/inner\n")
+    own.write_text("1:cpu:/other\n0::/outer/inner\n")
     (groups / "outer/inner/memory.max").write_text("max\n")
     assert run_worker.memory_available() == 2048 << 10
     (groups / "outer/memory.max").write_text("8192\n")
