@@ -72,7 +72,7 @@ class Config:
     vector_bytes
         Bytes per vector.
     unroll
-        Vectors in flight per iteration of a plain span.
+        Vectors per iteration of a plain span.
     rows
         Whether the two innermost loops are the leaf. Short rows then share vectors. Longer rows are
         walked end to end in calls that store past the cache. If the length of a row has a name,

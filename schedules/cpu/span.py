@@ -12,7 +12,8 @@ rows that share vectors, `rows_end_to_end` for longer rows, `rows_of_named_lengt
 length known only at the call. `statements` chooses the file.
 
 - Operands may lie at any address.
-- No access is masked: a tail takes vectors of half as many lanes, then of a quarter, and so on.
+- No access is masked. A tail is one whole vector that overlaps. Past the cache, and in runs of
+  less than a vector, it takes vectors of half as many lanes, then of a quarter, and so on.
 - Vectors are of any width that LLVM knows.
 - If its flags ask for it, whole vectors are stored past the cache from the first aligned one on;
   if no vector can be aligned, stores are plain. The caller fences them.

@@ -59,7 +59,7 @@ LEVELS = (
         needs=frozenset({"sse4.2"}),
     ),
     # Two registers a vector: 1.03x the speed of one, because whole lines are stored past the
-    # cache. Eight in flight instead of four were no faster (0.996), and twice the code. Both
+    # cache. Eight an iteration instead of four were no faster (0.996), and twice the code. Both
     # figures are of the suite on Emerald Rapids.
     Level(
         "x86-64-v3",

@@ -41,7 +41,7 @@ def compile(
     What was compiled before, by this process or another, comes from the cache, without TVM. An
     entry is found only if everything is as it was: the workload, the target, the config and the
     records, te-select, TVM, tvm-ffi, the C compiler and the CPU. Where nothing can be compiled any
-    more, the newest entry of the same call serves, if this CPU can run it.
+    more, the entry of the same call that was used last serves, if this CPU can run it.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _records(tuning_logs: Any) -> list[str | bytes]:
 
 
 def _newest(name: str, kept: Callable[..., Kernel | None]) -> Kernel | None:
-    """The kernel of the same call that was built last, with whatever compiler, and can run here."""
+    """The kernel of the same call that was used last, of whatever compiler, and can run here."""
     call = name.rpartition("-")[0]
     names = (path.name for path in cache.entries())
     same = (each for each in names if each.rpartition("-")[0] == call)

@@ -1,7 +1,8 @@
 """The libraries of the family that this process has, and where they come from.
 
 In this order: one that was given by `use`; the cache; the one that the wheel brings; a build, which
-goes into the cache. Without a compiler, the newest entry of the cache that this CPU can run.
+goes into the cache. Without a compiler, the entry of the cache that was used last and that this
+CPU can run.
 """
 
 import ctypes
@@ -304,7 +305,7 @@ def _holds(name: str, part: str) -> bool:
 
 
 def _newest(part: str, why: Exception) -> bytes:
-    """Load the newest entry that holds a part and fits; ``why`` there is none to build."""
+    """Load the entry used last that holds a part and fits; ``why`` there is none to build."""
     for path in cache.entries():
         name = path.name
         if _holds(name, part) and (image := _from_entry(name, [part], damaged=False)):
