@@ -199,7 +199,8 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     """Copy values to an array where a mask is true, as numpy.copyto does.
 
     Kernels do it if dst and src have one type, src is a real number that keeps it (an int up to
-    2**53), or NumPy promotes src to the type of dst, but for float32 and complex64. All other calls go to ``numpy.copyto`` as they stand.
+    2**53), or NumPy promotes src to the type of dst, but for float32 and complex64. All other calls
+    go to ``numpy.copyto`` as they stand.
 
     Parameters
     ----------
@@ -231,7 +232,8 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
     """Replace elements of an array where a mask is true, as numpy.putmask does.
 
     Kernels do it if a and values have one type, values is a real number that keeps it (an int up to
-    2**53), or NumPy promotes values to the type of a, but for float32 and complex64. All other calls go to ``numpy.putmask`` as they stand.
+    2**53), or NumPy promotes values to the type of a, but for float32 and complex64. All other
+    calls go to ``numpy.putmask`` as they stand.
 
     Parameters
     ----------
