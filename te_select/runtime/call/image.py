@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from te_select.runtime.artifact.stored import Stored
 
-# If set to any value but an empty one, images are files, so that profilers such as perf can read their symbols.
+# If set to any value but an empty one, images are files, whose symbols profilers such as perf read.
 PRIVATE_COPY = "TE_SELECT_PRIVATE_COPY"
 # The releases of apache-tvm-ffi of which the oldest and the newest are tested: make tvm-ffi.
 TESTED = ">=0.1.9,<0.2"
