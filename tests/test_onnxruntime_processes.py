@@ -50,6 +50,10 @@ select(made)
 names = [Path(f"/proc/self/task/{id}/comm").read_text() for id in threads()]
 assert len(names) == len(before) + 1 and "te_select\\n" not in names
 """,
+    "every version of the operator is taken": """
+for version in (9, 15, 16, 17):
+    select(session(one_where(opsets={"": version})))
+""",
     "many threads register the library once": """
 made = []
 threads = [threading.Thread(target=lambda: made.append(session())) for _ in range(8)]

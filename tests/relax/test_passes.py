@@ -214,10 +214,11 @@ def test_tensor_on_a_device_without_our_kernels_is_left():
     assert reasons(UseSelect(TARGET)(builder.get())) == ["cond lies on cuda"]
 
 
-def test_functions_for_other_compilers_are_left_untouched():
+@mark.parametrize("attribute", ["Codegen", "Composite", "Primitive"])
+def test_functions_for_other_compilers_are_left_untouched(attribute):
     mod = where_module(*LONG)
     variable = mod.get_global_var("main")
-    mod[variable] = mod["main"].with_attr("Codegen", "another")
+    mod[variable] = mod["main"].with_attr(attribute, "another")
     made = UseSelect(TARGET)(mod)
     assert report(made) == [] and "select_" not in str(made["main"])
 
@@ -272,8 +273,9 @@ def test_target_around_the_making_of_the_pass_is_taken(exported):
     with TARGET:
         made = UseSelect()
     made(where_module(*LONG))
+    made = UseSelect()
     with TARGET:
-        UseSelect()(where_module(*LONG))
+        made(where_module(*LONG))
     assert [target for _, target, _, _ in exported] == [kernel_target(TARGET)] * 2
 
 
@@ -294,6 +296,10 @@ def test_report_of_a_compiled_model_is_refused():
         (
             tvm.target.Target({"kind": "llvm", "mtriple": "x86_64-apple-darwin"}),
             "mtriple 'x86_64-apple-darwin' is not supported",
+        ),
+        (
+            tvm.target.Target({"kind": "llvm", "mtriple": "riscv64-linux-gnu", "mabi": "ilp32"}),
+            "expected 'lp64d'",
         ),
     ],
 )

@@ -59,6 +59,7 @@ class Own(np.ndarray):
 CALLS = {
     "same types": (COND, F4, F4),
     "signalling NaNs": (COND, SIGNALLING, SIGNALLING),
+    "signalling halves": (COND, np.full(2, 0x7D00, "u2").view("f2"), F4),
     "a number": (COND, F4, 2.5),
     "a number of NumPy": (COND, F4, np.float64(3)),
     "a larger kind of number": (COND, I1, 1.5),

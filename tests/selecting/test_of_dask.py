@@ -48,8 +48,9 @@ def test_other_calls_are_those_of_dask_and_numpy(numpys, monkeypatch):
     assert where(x > 6)[0].compute().tolist() == [7, 8, 9]
     check(where(True, x, 2.5), da.where(True, x, 2.5))
     check(te_select.select([x > 6], [x]), np.select([x > 6], [x]))
-    with raises(ValueError, match="both or neither"):
-        where(x > 6, x)
+    for sides in ((x,), (x, None)):
+        with raises(ValueError, match="both or neither"):
+            where(x > 6, *sides)
     monkeypatch.setattr(da.Array, "__array_function__", lambda *_: NotImplemented)
     before = where.stats().left
     assert where(x > 6, own, 1.0)[0].__name__ == "where"

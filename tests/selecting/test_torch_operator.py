@@ -192,6 +192,11 @@ with torch.inference_mode():
     OF_INFERENCE = torch.zeros(2)
 
 
+def test_cond_alone_takes_no_out():
+    with raises(TypeError, match="out"):
+        te_select.where(COND, out=X)
+
+
 @mark.parametrize(
     "side, other, out, said",
     [

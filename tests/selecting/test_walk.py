@@ -40,25 +40,27 @@ def test_no_byte_beside_the_operands_is_touched(dtype, end):
     assert where.stats().calls - calls == 2 * len(SHAPES)
 
 
-@mark.parametrize("call", ["where(c, a, a)", "select([c, c], [a, a], a)"])
-def test_large_call_has_a_second_thread(call):
-    code = """
+@mark.parametrize("call, moved", [("where(c, a, a)", 25), ("select([c, c], [a, a], a)", 34)])
+def test_call_of_many_bytes_has_a_second_thread(call, moved):
+    """Each thread has to move the bytes of 250,000 elements."""
+    code = f"""
         import os
         import time
+        os.environ["TE_SELECT_NUM_THREADS"] = "2"
+        os.environ["TE_SELECT_PROFILE"] = "bytes_per_thread={moved * 250_000}"
         import numpy as np
         import te_select
 
         def helpers():
             time.sleep(0.1)  # the thread that looks for OpenMP ends meanwhile
             tasks = os.listdir("/proc/self/task")
-            names = [open(f"/proc/self/task/{id}/comm").read() for id in tasks]
+            names = [open(f"/proc/self/task/{{id}}/comm").read() for id in tasks]
             return names.count("te_select\\n")
 
         x = np.ones((1000, 1000))
-        for c in (x[:9] > 0, x > 0, x.T > 0):
+        for c in (x[:499] > 0, x[:500] > 0, x.T > 0):
             a = x[: len(c)]
-            te_select.CALL
+            te_select.{call}
             print(helpers())
         """
-    code = code.replace("CALL", call)
-    assert python(code, TE_SELECT_NUM_THREADS="2").split() == ["0", "1", "1"]
+    assert python(code).split() == ["0", "1", "1"]

@@ -70,6 +70,10 @@ def test_tensors_of_8192_elements_are_selected_without_gil(run):
             x = torch.ones(size)
             assert entry(x > 0, x, x, torch.ones(size)) == 0
             assert [n.has_lock for n in notes()] == [size < 8192]
+        before = extension.counts()[1]
+        x = torch.ones(9000, 3)
+        assert entry(x > 0, x, x, torch.ones(9000, 3)) == 0
+        assert extension.counts()[1] == before + 27_000
         """,
         PYTHONPATH=ROOT,  # without what hides torch
     )
@@ -172,6 +176,7 @@ def test_inputs_of_other_types_are_converted_by_stages(run):
         assert list(sources.kinds) == [-1, 3, -1] and sources.out_kind == 11
         extension.select(bytes(3), 5, 8, x, x, None)
         assert list(sources.kinds) == [14, -1, -1] and sources.bits
+        assert extension.select(bytes(1), 1, 8, x, x, None) is NotImplemented
         assert not fetched and not left
     """
     )
@@ -190,6 +195,14 @@ def test_stages_are_fetched_when_a_conversion_is_missing(run):
 
 def test_library_without_stages_serves_equal_types_only(run):
     run("""
+        for version in (4, 7):
+            head = ctypes.c_int64(version)  # nothing behind it is read
+            try:
+                extension.install(ctypes.addressof(head))
+            except ValueError as error:
+                assert f"have version {version}; expected 5 to 6" in str(error)
+            else:
+                raise AssertionError("another version was taken")
         extension.install(address("old"))
         assert where(cond, x, np.ones(8, "u1")).dtype == "f4"
         assert (fetched, left, notes()) == ([(4, "stages")], ["no kernel"], [])

@@ -85,7 +85,7 @@ def test_smaller_blocks_are_the_c_librarys(operands):
     assert not extension.bytes_kept()
 
 
-@pytest.mark.parametrize("share, fits", [(1.0, True), (0.9, True), (0.7, False), (1.1, False)])
+@pytest.mark.parametrize("share, fits", [(1.0, True), (0.81, True), (0.79, False), (1.1, False)])
 def test_block_is_taken_if_it_is_little_too_large(operands, share, fits):
     cond = np.concatenate([operands[0]] * 2)
     x = np.concatenate([operands[1]] * 2)
@@ -276,6 +276,23 @@ def test_kept_pages_are_the_systems_if_it_is_short_of_memory(operands):
     assert extension.bytes_kept() and lazily_freed() - before > 3.9 * LARGE
     again = where(*operands)
     assert lazily_freed() - before < LARGE and again[1] == -1
+
+
+@pytest.mark.parametrize("wish", ["0", "1"])
+def test_huge_pages_are_asked_for_as_numpy_does(wish):
+    code = """
+        import re
+
+        def flags(array):
+            place = array.ctypes.data + (4 << 20)
+            maps = open("/proc/self/smaps").read()
+            each = re.findall("^([0-9a-f]+)-([0-9a-f]+) .*?^VmFlags:(.*?)$", maps, re.M | re.S)
+            return [of for start, end, of in each if int(start, 16) <= place < int(end, 16)]
+
+        made, numpys = extension.empty((LARGE,), np.dtype("f4")), np.empty(LARGE, "f4")
+        print(flags(made) == flags(numpys) != [])
+        """
+    assert python(code, NUMPY_MADVISE_HUGEPAGE=wish) == "True\n"
 
 
 def test_arrays_of_any_shape_are_made():
