@@ -204,14 +204,19 @@ def test_element_type_that_no_kernel_has_is_left():
     assert "int4" in reason and "expected one of bool, int8" in reason
 
 
-def test_tensor_on_a_device_without_our_kernels_is_left():
-    gpu = I.vdevice({"kind": "cuda", "arch": "sm_80"}, 0, "global")
-    there = relax.Var("x", relax.TensorType((512,), "float32", vdevice=gpu))
-    cond = relax.Var("c", relax.TensorType((512,), "bool", vdevice=gpu))
+@mark.parametrize(
+    "target, left",
+    [({"kind": "cuda", "arch": "sm_80"}, ["cond lies on cuda"]), ({"kind": "llvm"}, [])],
+)
+def test_tensor_on_a_device_without_our_kernels_is_left(target, left):
+    device = I.vdevice(target, 0, "global")
+    there = relax.Var("x", relax.TensorType((512,), "float32", vdevice=device))
+    cond = relax.Var("c", relax.TensorType((512,), "bool", vdevice=device))
     builder = relax.BlockBuilder()
     with builder.function("main", [cond, there]):
         builder.emit_func_output(builder.emit(relax.op.where(cond, there, there)))
-    assert reasons(UseSelect(TARGET)(builder.get())) == ["cond lies on cuda"]
+    made = UseSelect(TARGET)(builder.get())
+    assert reasons(made) == left and len(report(made)) == 1
 
 
 @mark.parametrize("attribute", ["Codegen", "Composite", "Primitive"])

@@ -107,24 +107,15 @@ def test_a_number_that_overflows_warns_at_the_callers_line():
         where(np.array([True, True]), x, 1e300)
 
 
-@mark.parametrize("shape", [(153_600,), (150, 1024), (8, 20_000)])
-def test_call_that_is_done_in_pieces_counts_once(shape):
+@mark.parametrize("shape", [(4096,), (4097,), (153_600,), (150, 1024), (8, 20_000)])
+def test_call_counts_once_and_as_large_above_4096_elements(shape):
     x = np.ones(shape, "f4")
     y = np.zeros(shape[-1:])
     before = where.stats()
     where(np.ones(shape, bool), x, y)
     after = where.stats()
     found = after.calls - before.calls, after.large_calls - before.large_calls
-    assert (*found, after.elements - before.elements) == (1, 1, x.size)
-
-
-def test_large_calls_have_more_than_4096_elements():
-    found = []
-    for elements in (4096, 4097):
-        before = where.stats().large_calls
-        where(np.ones(elements, bool), np.ones(elements), np.zeros(elements))
-        found.append(where.stats().large_calls - before)
-    assert found == [0, 1]
+    assert (*found, after.elements - before.elements) == (1, x.size > 4096, x.size)
 
 
 @mark.parametrize("dtype", ["M8[s]", "S3", "V5", *ELEMENT_TYPES])
