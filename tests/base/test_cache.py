@@ -26,6 +26,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_what_was_written_is_read(folder):
     assert cache.read(named("a")) is None
+    cache.write(named("a"), b"old").chmod(0o644)
     path = cache.write(named("a"), b"code")
     assert cache.read(named("a")) == b"code"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -24,6 +24,7 @@ LEFT = f".te_select-{'0' * 16}"
     "number, said",
     [
         (errno.ENOSPC, "does not take 1024 KiB .* set TMPDIR"),
+        (errno.EMFILE, "no temporary file can be opened"),
         (errno.ENFILE, "no temporary file can be opened: .* raise ulimit -n"),
     ],
 )

@@ -81,7 +81,8 @@ def test_bench_measures_a_plugin(tmp_path):
     flags = ("bench", "--workloads", file, "--peers", "mine,taken", "--rounds", "1")
     document = run_json(*flags)
     first, second = document["rows"]
-    assert (first["name"], first["wrong"]) == ("my mask", {})
+    assert (first["name"], first["density"], first["block"]) == ("my mask", 50, 1)
+    assert first["wrong"] == {}
     assert second["name"].startswith("select_float32")
     assert "mine" in first["seconds"]
     assert "takes the name numpy" in document["absent"]["taken"]

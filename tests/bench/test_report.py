@@ -136,7 +136,9 @@ def test_geometric_means_use_the_head_to_head():
 
 def test_command_measures_the_same_row_again():
     options = Options("x86-64-v3", choose_peers("numpy,torch"), None, True, "logs")
-    words = shlex.split(command(row(mask=Mask(10, 64), rounds=7), options))
+    measured_row = row(mask=Mask(10, 64), rounds=7)
+    assert measured_row.label == "small 10 % x64"
+    words = shlex.split(command(measured_row, options))
     assert words[:2] == ["te-select", "bench"]
     flags = dict(zip(words[2:-1:2], words[3:-1:2], strict=True))
     assert flags.pop("--workload").startswith('{"cond_shape": [4, 1]')
@@ -176,12 +178,14 @@ def test_ratios_are_those_of_the_medians_or_of_the_duels():
 
 def test_what_the_table_leaves_out_is_said_under_it():
     first = measured(unsupported={"picky": "no such type"}, cache="cold", queued=("slow",))
-    second = measured("other", wrong={"liar": "out[0] is 0x1"}, unsupported={"picky": "later"})
+    second = measured(
+        "other", wrong={"liar": "out[0] is 0x1"}, unsupported={"picky": "later"}, rounds=7
+    )
     text = printed(
         results(first, second, absent={"missing": "pip install it"}, busy=1.26, interrupted=True)
     )
     for said in (
-        "medians of 3 rounds in turns; caches cold, hot; the roof is the faster of a copy and a",
+        "medians of 3 to 7 rounds in turns; caches cold, hot; the roof is the faster of a copy and a",
         "with the cost of launches, not from a CUDA graph: slow",
         "others were using 1.3 cores when this began",
         "  1.75x the speed of numpy (geometric mean of 2 rows)",

@@ -143,13 +143,14 @@ def test_bench_fails_if_a_kernel_of_ours_is_wrong(wrong, code, monkeypatch):
         (["--suite", "x"], "--suite 'x' is not known; expected one of default, baselines"),
         (["--only", "x"], "--only 'x' matches no workload; expected a glob over"),
         ([*SMALL, "--only", "x"], "and --model is given; expected one"),
+        (["--only", "scalar", "--size", "n=8"], "--size has no meaning beside a suite"),
         ([*SMALL, "--density", "200"], "--density '200' is no list of numbers from 0 to 100"),
         ([*SMALL, "--density", "nan"], "is no list of numbers from 0 to 100"),
         ([*SMALL, "--block", "0"], "is no list of numbers from 1 to inf"),
         ([*SMALL, "--peers", "x"], "--peers 'x' names no peer"),
         ([*SMALL, "--plot", "/proc/x.png"], "/proc/x.png cannot be written: No such file"),
         ([*SMALL, "--plot", "x.bmp"], "--plot x.bmp ends in none of .png, .svg, .pdf"),
-        (["--cond", "n", "--then", "n", "--else", ""], "--size n=8"),
+        (["--cond", "n", "--then", "m,n", "--else", "", "--size", "n=1:9"], "the dims m, n of "),
     ],
 )
 def test_bad_usage_says_what_is_accepted(args, message):

@@ -60,7 +60,7 @@ def test_bad_usage_exits_2_and_says_what_is_accepted(args, message):
 @mark.parametrize(
     "args, kind",
     [
-        (["compile", "--cond", "3", "--then", "2", "--else", "", "-o", "x.so"], "BroadcastError"),
+        (["compile", *FLAGS, "--dtype", "f4", "-o", "x.so"], "DTypeError"),
         (["inspect", "missing.so"], "UsageError"),
         (["compile", *FLAGS, "-o", "/proc/x.so"], "ArtifactError"),
     ],
@@ -247,7 +247,8 @@ def test_h_is_help_on_every_verb(verb):
 @mark.parametrize(
     "words, message",
     [
-        (["where", "build", "--target", "a", "--target=b"], "--target is given 2 times; expec"),
+        (["where", "build", "--target", "a", "--target=b"], "--target is given 2 times; expected it "
+         "once, a list such as x86-64-v2,x86-64-v3\n"),
         (["compile", "--cond", "1", "--cond", "2", "--cond", "3"], "--cond is given 3 times; exp"),
         (["compile", "-o", "a.so", "--output", "b.so"], "--output is given 2 times; expected it"),
         (["compile", "--cond"], "Option '--cond' requires an argument."),

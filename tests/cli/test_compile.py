@@ -16,14 +16,14 @@ def test_compile_takes_workloads_from_flags_json_and_file(tmp_path):
     file = tmp_path / "workloads.json"
     listed = {"cond_shape": ["n"], "then_shape": ["n"], "else_shape": [], "dtype": "float64"}
     file.write_text(json.dumps([listed]))
-    text = '{"cond_shape": [3], "then_shape": [], "else_shape": [], "op": "onnx"}'
+    text = '{"cond_shape": [3], "then_shape": [], "else_shape": [], "op": "onnx", "dtype": "int8"}'
     path = tmp_path / "lib.so"
     document = run_json("compile", *FLAGS, "--workload", text, "--workloads", file, "-o", path)
     kernels = document["kernels"]
     assert [k["out_shape"] for k in kernels] == [[4, 5], [3], ["n"]]
-    assert [k["workload"]["dtype"] for k in kernels] == ["float32", "float32", "float64"]
+    assert [k["workload"]["dtype"] for k in kernels] == ["float32", "int8", "float64"]
     assert kernels[1]["workload"]["auto_broadcast"] == "multidirectional"
-    assert [k["bytes_moved"] for k in kernels] == [4 + 80 + 4 + 80, 3 + 4 + 4 + 12, None]
+    assert [k["bytes_moved"] for k in kernels] == [4 + 80 + 4 + 80, 3 + 1 + 1 + 3, None]
     assert document["bytes"] == path.stat().st_size
     assert len(te_select.load(path)) == 3
 
@@ -58,6 +58,6 @@ def test_compile_writes_static_code_where_asked(tmp_path):
 
 @mark.parametrize("verb", [["compile", *FLAGS], ["where", "build"]])
 def test_output_of_the_name_of_a_module_of_python_is_refused(tmp_path, verb):
-    said = refused(*verb, "-o", tmp_path / "json.so")
+    said = refused(*verb, "-o", tmp_path / "json.abi3.so")
     assert "own module json; expected another name, such as" in said
     assert list(tmp_path.iterdir()) == []

@@ -73,7 +73,7 @@ def test_compile_says_first_what_became_of_the_nodes(graph, tmp_path):
     "given, said",
     [
         ("masked", "expected, for example, masked=graph#0"),
-        ("masked=graph#9", "there are 0 C functions; expected the place or the name of a node"),
+        ("masked=graph=9", "there are 0 C functions; expected the place or the name of a node"),
         ("masked=graph#3", "there are 0 C functions"),  # dispatched
         ("masked=mask", "there are 2 C functions"),
         ("select_x=graph#0", "that does not begin with select"),
@@ -191,6 +191,7 @@ def test_bench_and_tune_take_a_model(graph, tmp_path):
         ("inspect --model M --size batch=8", "expected one of t21_0"),
         ("inspect --size n=8 --cond 4", "no meaning without --model"),
         ("tune --model M --library x.so", "expected one"),
+        ("inspect --model M --size t21_0=1:2", "t21_0 is a range; expected one size"),
     ],
 )
 def test_flags_that_contradict_each_other_are_bad_usage(graph, words, said):

@@ -186,7 +186,8 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
     assert read(recorded[2:]) == read(words)
     tuned(tmp_path, fake)
     entry = only(tmp_path / TARGET)
-    assert not {"--force", "--seed"} & set(shlex.split(entry.session["command"]))
+    defaults = {"--force", "--seed", "--timeout", "--effort", "--density", "--block"}
+    assert not defaults & set(shlex.split(entry.session["command"]))
 
 
 def test_untunable_workload_exits_1_and_others_are_tuned(tmp_path, fake):
@@ -243,7 +244,7 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monk
         ([*FLAGS, "--trials", "0"], "trials is 0; expected an int of 1"),
         (["--library", "/nope.so"], "/nope.so is missing; expected one"),
         ([*FLAGS, "--suite", "default"], "--library is given; expected one"),
-        (["--where", "w4 n:te", "--library", "a.so"], "--captured and --library is given"),
+        (["--where", "w4 n:te", "--captured", "a.json"], "--captured and --library is given"),
         (["--where", "w4 n:no"], "'w4 n:no' is no kernel; expected one, such as 'w4 n:cte'"),
         ([], "no workload is given"),
         ([*FLAGS, "--runner", "rpc://tracker:9190"], "KEY being what the servers are registered"),
@@ -298,7 +299,7 @@ def test_function_measures_the_profile_if_asked(tmp_path, fake, monkeypatch):
     assert asked == [True]
 
 
-@mark.parametrize("minutes, seconds", [((), 120.0), (("--minutes", "3"), 180.0)])
+@mark.parametrize("minutes, seconds", [((), 240.0), (("--minutes", "3"), 180.0)])
 @mark.parametrize("every", [False, True])
 def test_agenda_gets_what_the_flags_say(tmp_path, fake, monkeypatch, minutes, seconds, every):
     fake()
@@ -313,6 +314,6 @@ def test_agenda_gets_what_the_flags_say(tmp_path, fake, monkeypatch, minutes, se
 
     monkeypatch.setattr("te_select.tuning.agenda.Agenda", Recorder)
     passed_over = ["--all"] if every else []
-    run("tune", *FLAGS, *minutes, *passed_over, "--trials", "7", "--tuning-logs", tmp_path)
+    run("tune", *flags_of(SMALL, FEW), *minutes, *passed_over, "--trials", "7", "--tuning-logs", tmp_path)
     again = bool(minutes)
-    assert asked == [([7], {"every": every, "seconds": seconds, "again": again})]
+    assert asked == [([7, 7], {"every": every, "seconds": seconds, "again": again})]

@@ -80,8 +80,8 @@ def test_info_shows_the_newest_entries_first(tmp_path):
     names = [cache.name_of(f"where_w{i}", f"{i:024x}") for i in range(25)]
     for i, name in enumerate(names):
         cache.keep(name, b"x" * 1024)
-        os.utime(folder / name, (i, i))
-    assert len(run_json("cache", "info")["entries"]) >= len(names)
+        os.utime(folder / name, (0, i))
+    assert len({each["used"] for each in run_json("cache", "info")["entries"]}) >= len(names)
     shown = run("cache", "info").stdout
     assert 0 < shown.index(names[24]) < shown.index(names[3])
 
