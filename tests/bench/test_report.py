@@ -185,7 +185,7 @@ def test_what_the_table_leaves_out_is_said_under_it():
         results(first, second, absent={"missing": "pip install it"}, busy=1.26, interrupted=True)
     )
     for said in (
-        "medians of 3 to 7 rounds in turns; caches cold, hot; the roof is the faster of a copy and a",
+        "medians of 3 to 7 rounds in turns; caches cold, hot; the roof is the faster of a copy",
         "with the cost of launches, not from a CUDA graph: slow",
         "others were using 1.3 cores when this began",
         "  1.75x the speed of numpy (geometric mean of 2 rows)",

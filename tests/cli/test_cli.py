@@ -8,7 +8,7 @@ import time
 from importlib import metadata
 from json import loads
 from pathlib import Path
-from signal import SIGINT
+from signal import SIG_IGN, SIGINT, signal
 from subprocess import PIPE, Popen
 from sys import executable
 
@@ -117,7 +117,6 @@ INTERRUPTED = f"te-select: error: {interrupts.TEXT}\n"
         (["compile", *FLAGS, "-o", "LIBRARY"], "te_select.compiler.export.build_scheduled"),
         (["logs", "list"], "te_select.cli.console.Group.make_context"),
     ],
-    ids=lambda each: each[0] if isinstance(each, list) else "",
 )
 def test_interrupt_is_one_line_and_leaves_files_whole(args, during, one, tmp_path, monkeypatch):
     def interrupt(*_, **__):
@@ -170,6 +169,12 @@ def test_interrupt_during_imports_is_the_usual_exit_code():
     )
     done = ended(executable, "-c", code)
     assert (done.returncode, done.stderr) == (130, INTERRUPTED)
+
+
+def test_interrupt_that_is_ignored_stays_so():
+    before = signal(SIGINT, SIG_IGN)
+    interrupts.end_at_once()
+    assert signal(SIGINT, before) is SIG_IGN
 
 
 # As Python ends, it takes the handlers away: then the signal ends it, which a shell calls 130, too.
@@ -247,8 +252,10 @@ def test_h_is_help_on_every_verb(verb):
 @mark.parametrize(
     "words, message",
     [
-        (["where", "build", "--target", "a", "--target=b"], "--target is given 2 times; expected it "
-         "once, a list such as x86-64-v2,x86-64-v3\n"),
+        (
+            ["where", "build", "--target", "a", "--target=b"],
+            "--target is given 2 times; expected it once, a list such as x86-64-v2,x86-64-v3\n",
+        ),
         (["compile", "--cond", "1", "--cond", "2", "--cond", "3"], "--cond is given 3 times; exp"),
         (["compile", "-o", "a.so", "--output", "b.so"], "--output is given 2 times; expected it"),
         (["compile", "--cond"], "Option '--cond' requires an argument."),

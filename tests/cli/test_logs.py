@@ -42,6 +42,7 @@ def test_record_that_cannot_be_used_is_named_in_text_and_json(tmp_path, fake):
     (complaint,) = loads(as_json.stdout)["damaged"]
     assert complaint.startswith(said) and complaint.endswith("; tune it again")
     assert f"damaged\n  {complaint}\n" in text.stdout
+    assert run("logs", "import", tmp_path, "--tuning-logs", tmp_path / "to").exit_code == 1
 
 
 @on_x86_64

@@ -180,8 +180,7 @@ def test_recorded_command_has_every_flag_that_was_given(tmp_path, fake):
     assert recorded[:2] == ["te-select", "tune"]
 
     def read(flags):
-        params = tune.make_context("tune", flags).params
-        return params
+        return tune.make_context("tune", flags).params
 
     assert read(recorded[2:]) == read(words)
     tuned(tmp_path, fake)
@@ -314,6 +313,15 @@ def test_agenda_gets_what_the_flags_say(tmp_path, fake, monkeypatch, minutes, se
 
     monkeypatch.setattr("te_select.tuning.agenda.Agenda", Recorder)
     passed_over = ["--all"] if every else []
-    run("tune", *flags_of(SMALL, FEW), *minutes, *passed_over, "--trials", "7", "--tuning-logs", tmp_path)
+    run(
+        "tune",
+        *flags_of(SMALL, FEW),
+        *minutes,
+        *passed_over,
+        "--trials",
+        "7",
+        "--tuning-logs",
+        tmp_path,
+    )
     again = bool(minutes)
     assert asked == [([7, 7], {"every": every, "seconds": seconds, "again": again})]

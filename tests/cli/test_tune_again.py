@@ -57,5 +57,6 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake, monkeypatch):
     taken = {entry.key: entry.tvm for entry in log.read(tmp_path / TARGET).entries}
     assert taken["w4_1024cte"] != "0.1" and taken["w4_4096cte"].startswith("0.1")
     assert run(*again[:-2], tmp_path / "new").stdout == "nothing to tune\n"
-    said = refused("tune", "--again", *FLAGS, *ON, "--tuning-logs", tmp_path)
-    assert "leave the workloads out" in said
+    for words in (FLAGS, ["--only", "x"], ["--where", "x"]):
+        said = refused("tune", "--again", *words, *ON, "--tuning-logs", tmp_path)
+        assert "leave the workloads out" in said

@@ -1,7 +1,11 @@
 """``te-select verify``: libraries that pass, and those that fail."""
 
 import os
+from errno import EDQUOT, EFBIG, EIO
 from pathlib import Path
+from unittest.mock import Mock
+
+from pytest import mark
 
 import te_select
 from te_select.runtime.call.kernel import FORCED_LEVEL
@@ -11,13 +15,20 @@ from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
 
 
-def test_no_memory_is_one_line(one, monkeypatch):
-    def fail(*_):
-        raise MemoryError("Unable to allocate 1. PiB")
-
-    monkeypatch.setattr("te_select.verify.verify.verify_kernel", fail)
-    said = "te-select: error: there is not enough memory: Unable to allocate 1. PiB\n"
-    assert refused("verify", one, code=1) == said
+@mark.parametrize(
+    "error, said",
+    [
+        (MemoryError("no 1 PiB"), "there is not enough memory: no 1 PiB"),
+        (OSError(EDQUOT, "full"), "standard output cannot be used: full"),
+        (OSError(EFBIG, "full"), "standard output cannot be used: full"),
+        (OSError(EIO, "full"), "standard output cannot be used: full"),
+        (OSError(EIO, "broken", "a.so"), "a.so cannot be used: broken"),
+    ],
+)
+def test_error_of_the_system_is_one_line(error, said, one, monkeypatch):
+    monkeypatch.setattr("te_select.cli.console._drop_output", list)
+    monkeypatch.setattr("te_select.verify.verify.verify_kernel", Mock(side_effect=error))
+    assert refused("verify", one, code=1) == f"te-select: error: {said}\n"
 
 
 def test_file_that_is_no_regular_one_is_not_waited_for(tmp_path):

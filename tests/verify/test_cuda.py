@@ -27,12 +27,7 @@ def test_kernel_that_fails_on_the_device_fails_its_checks():
         fake.fake_fail(b"cuMemAlloc_v2", 700)  # the driver refuses all that follows
         other = OnDevice(cuda_standin.kernel(flat_and_scalar(3)))
         with raises(SelectError, match=f"{WORKLOAD.name} failed on the device"):
-            other(
-                np.ones(3, np.bool_),
-                np.ones(3, np.float32),
-                np.float32(0),
-                out=np.empty(3, np.float32),
-            )
+            other(None, None, None, out=None)
 
 
 def test_device_without_memory_cannot_run_a_kernel():

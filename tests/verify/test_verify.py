@@ -2,8 +2,10 @@
 
 import ctypes
 import math
+import re
 import time
 from pathlib import Path
+from signal import SIGBUS, raise_signal
 
 import numpy as np
 from pytest import approx, mark, raises
@@ -61,8 +63,8 @@ def test_one_wrong_element_is_found_with_its_index_and_bits():
     result = verify_kernel(NumPyKernel(SMALL, spoil), seed=7, checks=["all_false"])[0]
     assert not result.passed
     assert result.message.startswith("out[3,2,4] is 0x")
-    got, expected = (int(word, 16) for word in _patterns(result.message))
-    assert got ^ expected == 1 << 31
+    got, expected = re.findall(r" 0x(\w+)", result.message)
+    assert int(got, 16) ^ int(expected, 16) == 1 << 31
     assert result.command == (
         f"te-select verify build/mask.so --kernel {SMALL.name} --seed 7 --check all_false"
     )
@@ -85,14 +87,8 @@ def test_truth_by_the_lowest_bit_is_found():
 
 @mark.parametrize("past", [-1, 60 * 4])
 def test_a_byte_written_outside_out_is_found(past):
-    def spoil(_cond, _then, _else, out):
-        base = out
-        while base.base is not None and isinstance(base.base, np.ndarray):
-            base = base.base
-        start = out.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-        base[start + past] ^= 1
-
-    results = verify_kernel(NumPyKernel(SMALL, spoil), checks=["random"])
+    kernel = NumPyKernel(SMALL, lambda *arrays: ctypes.memset(arrays[3].ctypes.data + past, 0, 1))
+    results = verify_kernel(kernel, checks=["random"])
     assert results[0].message == "bytes outside out were written"
 
 
@@ -173,7 +169,7 @@ def places(workload):
     found = set()
 
     def record(*arrays):
-        found.add(tuple(a.__array_interface__["data"][0] % 64 for a in arrays))
+        found.add(tuple(a.ctypes.data % 64 for a in arrays))
 
     results = verify_kernel(NumPyKernel(workload, record), checks=["misaligned"])
     assert [r.message for r in results] == [""]
@@ -197,6 +193,11 @@ def test_operands_are_misaligned_alone_and_together(dtype, element):
         assert tuple(k * size % 64 for size in (1, element, element, element)) in found
 
 
+def test_large_operands_are_put_at_fewer_places(monkeypatch):
+    monkeypatch.setattr("te_select.verify.checks.MOVED_BYTES", 0)
+    assert len(places(flat(8))) == 6
+
+
 @mark.parametrize("operand", range(4))
 @mark.parametrize("end, name", [(-1, "before"), (0, "behind")])
 def test_memory_right_outside_an_operand_is_not_used(operand, end, name):
@@ -211,12 +212,20 @@ def test_memory_right_outside_an_operand_is_not_used(operand, end, name):
     assert result.sizes == {"n": 7}
 
 
-def test_process_that_ends_otherwise_is_told_and_does_not_go_on():
-    def spoil(*_):
-        raise KeyboardInterrupt  # no Exception, as an error of the check's own would be
+def stop(*_):
+    raise KeyboardInterrupt  # no Exception, as an error of the check's own would be
 
+
+@mark.parametrize(
+    "spoil, message",
+    [
+        (stop, "a process of its own ended with exit status 1"),
+        (lambda *_: raise_signal(SIGBUS), "memory right before an operand was used (SIGBUS)"),
+    ],
+)
+def test_process_that_ends_otherwise_is_told_and_does_not_go_on(spoil, message):
     (result,) = verify_kernel(NumPyKernel(SMALL, spoil), checks=["bounds"])
-    assert result.message == "a process of its own ended with exit status 1"
+    assert result.message == message
 
 
 @mark.parametrize("slow_children, passed", [(0, True), (1, True), (2, False)])
@@ -270,7 +279,3 @@ def test_a_difference_is_found_in_every_chunk(shape, monkeypatch):
         place = ",".join(map(str, index))
         assert message == f"out[{place}] is 0x0001, NumPy selects 0x0000"
     assert not first_difference(then, cond, then, then)
-
-
-def _patterns(message):
-    return [word.strip(",") for word in message.split() if word.startswith("0x")]
