@@ -65,6 +65,7 @@ def test_host_half_is_compiled_once_on_a_machine(tmp_path, monkeypatch):
     run = _run
 
     def recorded(*command, output):
+        assert "-O2" in command
         compiled.extend(word for word in command if word.endswith(".c"))
         run(*command, output=output)
 

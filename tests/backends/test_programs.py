@@ -2,6 +2,7 @@
 
 import pytest
 
+from te_select import ToolchainError
 from te_select.backends import build_key, c_compiler, programs
 from te_select.backends.cpu.link import CPU
 
@@ -24,6 +25,11 @@ def test_line_that_is_no_utf_8_is_read_as_far_as_it_is(script):
 @pytest.mark.parametrize("text", ["exit 3", "", "echo x; exit 1"])
 def test_program_that_fails_or_is_silent_says_nothing(script, text):
     assert programs.first_line(script(text)) is None
+
+
+def test_failure_is_told_by_the_last_eight_lines_of_errors(script):
+    with pytest.raises(ToolchainError, match=r"exit code 2: 2; 3; .*; 9; an advice$"):
+        programs.run(script("echo no; seq 9 >&2; exit 2"), advice="an advice")
 
 
 def test_compiler_that_names_no_machine_is_taken(script, monkeypatch):

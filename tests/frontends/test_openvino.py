@@ -188,9 +188,6 @@ def test_defaults_of_attributes_are_those_of_openvino(tmp_path, attributes, then
     np.testing.assert_array_equal(np.where(cond, x, y), out[0].data)
 
 
-importorskip("defusedxml")
-
-
 def body(select_edges, cond="BOOL"):
     """A body that selects from its three parameters; its Select is layer 3."""
     layers = [parameter(i, p, "?,4") for i, p in enumerate((cond, "FP32", "FP32"))]

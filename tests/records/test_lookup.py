@@ -6,7 +6,7 @@ from json import dumps, loads
 from pytest import mark, raises, warns
 
 import te_select
-from te_select import Workload
+from te_select import TuningError, Workload
 from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
@@ -95,7 +95,7 @@ def test_log_without_a_usable_line_of_the_target_is_refused(tmp_path):
     (tmp_path / "znver5" / log.SESSIONS).write_text("no log\n")
     assert origin(flat(90_000), tmp_path) is None
     (tmp_path / V4.name / log.SESSIONS).write_text("no log\n")
-    with raises(te_select.TuningError, match="holds no usable line"):
+    with raises(TuningError, match="holds no usable line"):
         origin(flat(20_000), tmp_path)
 
 
@@ -152,7 +152,7 @@ def no_record_serves(logs, said):
     """A warning says why, and then there is an error."""
     with (
         warns(RuntimeWarning, match=said),
-        raises(te_select.TuningError, match="no record that this te_select can use"),
+        raises(TuningError, match="no record that this te_select can use"),
     ):
         find(flat(20_000), V4, logs)
 
@@ -193,7 +193,7 @@ def test_records_of_another_tvm_are_refused(tmp_path):
 )
 def test_folder_without_records_is_refused(tmp_path, make, said):
     make(tmp_path / "logs")
-    with raises(te_select.TuningError, match=said):
+    with raises(TuningError, match=said):
         te_select.compile(flat(8), tuning_logs=tmp_path / "logs")
 
 

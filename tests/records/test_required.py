@@ -4,6 +4,7 @@ from pytest import mark, raises
 
 import te_select
 from te_select import ArgumentError, TuningError, export
+from te_select.backends.targets import resolve
 from te_select.base import cache
 from tests.support import flat, masked_rows
 from tests.support.machines import on_x86_64
@@ -14,7 +15,7 @@ def test_nearest_record_is_enough_only_where_it_is_said(tmp_path):
     add(tmp_path, flat(2000))
     options = {"target": "native", "tuning_logs": tmp_path}
     for level in te_select.compile(flat(1000), **options).levels:
-        add(tmp_path, flat(2000), te_select.backends.targets.resolve(level))
+        add(tmp_path, flat(2000), resolve(level))
     near = te_select.compile(flat(1000), **options, require_record="near")
     assert near.origin.startswith("nearest:")
     with raises(TuningError, match=r"^no record of its own for 1 of 1 workload: cond \[1000"):
@@ -33,7 +34,7 @@ def test_kernel_from_the_cache_goes_through_the_gate():
 
 @on_x86_64
 def test_record_of_one_level_of_two_is_not_enough(tmp_path):
-    add(tmp_path, flat(1000), te_select.backends.targets.resolve("x86-64-v2"))
+    add(tmp_path, flat(1000), resolve("x86-64-v2"))
     given = flat(1000), "x86-64,x86-64-v2", tmp_path
     te_select.compile(*given)  # to the cache
     with raises(TuningError, match=r"no record .* on x86-64 \("):
@@ -41,7 +42,7 @@ def test_record_of_one_level_of_two_is_not_enough(tmp_path):
 
 
 def test_export_names_every_level_and_writes_nothing(tmp_path):
-    add(tmp_path, flat(1000), te_select.backends.targets.resolve("x86-64-v3"))
+    add(tmp_path, flat(1000), resolve("x86-64-v3"))
     args = [flat(1000)], tmp_path / "lib.so", "x86-64-v3,x86-64-v4", tmp_path
     with raises(TuningError, match=r"no record .* for 1 of 2 .* on x86-64-v4 \(") as caught:
         export(*args, require_record=True)

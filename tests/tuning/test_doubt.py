@@ -5,8 +5,7 @@ import dataclasses
 from pytest import mark
 from tvm.s_tir import meta_schedule as ms
 
-import te_select
-from te_select.records import folders, log
+from te_select.records import folders, log, writer
 from te_select.records.doubt import (
     ALONE,
     BUSY,
@@ -219,7 +218,7 @@ def test_record_of_this_tvm_replaces_a_faster_one_of_another():
 def test_kernels_of_where_go_by_accepted_records(tmp_path):
     """Their key has what their build would take."""
     place = tmp_path / TARGET
-    te_select.records.writer.put(place, [make(SMALL, accepted=SAID)])
+    writer.put(place, [make(SMALL, accepted=SAID)])
     assert len(folders.contents([tmp_path], without=is_line_unsure)) > 1
 
 

@@ -6,10 +6,10 @@ import te_select
 from te_select import ArgumentError
 from te_select.cli.tune import ChoiceFlags
 from te_select.records import origin
-from te_select.tuning import options, session, trials
+from te_select.tuning import options
 from te_select.tuning.agenda import Outcome
 from te_select.tuning.journal import Trial, knobs_of
-from te_select.tuning.options import EFFORTS, Options
+from te_select.tuning.options import Options
 from te_select.tuning.show import report, report_of_knobs
 from tests.support import masked_rows
 from tests.support.cli import FLAGS, refused
@@ -22,25 +22,29 @@ from tests.support.tuning import BIG, V4, FakeMeasurer, only
 def clock(monkeypatch):
     """The clock of sessions, which only measuring moves."""
     made = Clock()
-    for module in (session, trials):
-        monkeypatch.setattr(module, "time", made)
+    for module in ("session", "trials"):
+        monkeypatch.setattr(f"te_select.tuning.{module}.time", made)
     return made
 
 
 @mark.usefixtures("clock")
 def test_quick_session_tries_few_configs_and_has_short_finals(run):
-    record = run(BIG, effort="quick", trials=None, patient=False)
-    assert record.trials <= EFFORTS["quick"].trials
+    def finals(_measurer, candidates):
+        assert len(candidates) <= 3
+
+    record = run(BIG, FakeMeasurer(finals=finals), effort="quick", trials=None, patient=False)
+    assert record.trials <= 10
     assert run.measurer.rounds == [3, 5, 11] and record.gain == approx(2, rel=0.05)
 
 
 def test_what_is_given_overrides_the_effort():
     assert Options(trials=3, effort="quick").most_trials == 3
-    assert Options(effort="quick").most_trials == 10 and Options().most_trials == 64
+    quick, full = Options(effort="quick"), Options()
+    assert (quick.most_trials, full.most_trials) == (10, 64)
     with raises(ArgumentError, match="effort is 'fast'; expected quick or full"):
         Options(effort="fast")
-    assert ChoiceFlags().seconds(Options(effort="quick"), 39) == 117
-    assert ChoiceFlags(minutes=1).seconds(Options(effort="quick"), 39) == 60
+    assert [ChoiceFlags().seconds(each, 39) for each in (quick, full)] == [117, 4680]
+    assert ChoiceFlags(minutes=1).seconds(quick, 39) == 60
 
 
 def test_time_of_one_workload_begins_with_its_default(run, clock):
@@ -57,9 +61,10 @@ def test_time_of_one_workload_begins_with_its_default(run, clock):
 def test_ranges_of_sizes_keep_the_time_too(run, clock):
     """A config is measured at three sizes, and is known only after the third."""
 
-    named = masked_rows("n", 512)
     measurer = FakeMeasurer(after=lambda *_: clock.sleep(0.1))
-    record = run(named, measurer, effort="quick", trials=None, sizes={"n": (3, 300)})
+    record = run(
+        masked_rows("n", 512), measurer, effort="quick", trials=None, sizes={"n": (3, 300)}
+    )
     assert record.trials == 6  # the default, and five in 1.5 seconds
     assert clock.now <= 0.3 + 3.0
 

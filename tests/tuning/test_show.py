@@ -12,7 +12,7 @@ from tests.support import flat
 W = flat(1 << 20, "uint8")  # 4 MiB moved
 RECORD = Record({"unroll": 4}, 1e-4, 2e-4, 64, 3, "znver5/x", W)
 WON = Record({}, 1e-4, 1e-4, 9, 0, "znver5/x", W)
-DEFAULT = Trial({"unroll": 4, "skip": 0, "rows": False}, 2.0)
+DEFAULT = Trial({"skip": 0, "unroll": 4, "rows": False}, 2.0)
 TRIALS = [
     DEFAULT,
     Trial({"unroll": 8, "skip": 0, "rows": False}, 1.0),

@@ -75,10 +75,9 @@ def test_process_is_kept_only_if_all_candidates_were_right(measurer, fake, answe
     fake.answers = [answer]
     found = list(measurer._run([built(2)], 3))
     assert fake.ended == ends * [RUN_WORKER]
-    said = answer.get("results", [answer] * 2) if isinstance(answer, dict) else [{}] * 2
-    failures = [each.get("failure", "the run crashed" if not each else None) for each in said]
-    assert [each.failure for each in found] == failures
-    assert [each.seconds for each in found] == [each.get("seconds") for each in said]
+    answer = {"failure": "the run crashed"} if isinstance(answer, WorkerError) else answer
+    for one, said in zip(found, answer.get("results", [answer] * 2), strict=True):
+        assert (one.failure, one.seconds) == (said.get("failure"), said.get("seconds"))
 
 
 def test_process_ends_before_it_has_too_many_libraries(measurer, fake, monkeypatch):
@@ -165,6 +164,18 @@ def test_there_is_a_builder_for_each_cpu_up_to_16(fake, monkeypatch, cpus, jobs)
 def test_unknown_runner_is_refused(runner):
     with raises(TuningError, match="expected local or rpc://HOST:PORT/KEY"):
         open_measurer(runner)
+
+
+def test_builder_takes_4_gib_of_memory_or_what_it_may():
+    python("""
+        from resource import RLIMIT_DATA, getrlimit, setrlimit
+        from te_select.tuning.measuring.build_worker import Worker
+        first = getrlimit(RLIMIT_DATA)[1]
+        for hard, soft in ((first, 4 << 30), (8 << 30, 4 << 30), (3 << 30, 3 << 30)):
+            setrlimit(RLIMIT_DATA, (hard, hard))
+            Worker()
+            assert getrlimit(RLIMIT_DATA) == (soft, hard)
+    """)
 
 
 def test_measuring_imports_no_tvm_but_in_the_build_worker():

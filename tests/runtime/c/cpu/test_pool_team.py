@@ -114,6 +114,14 @@ def test_late_team_is_not_asked_for_a_while(run):
             pool.let_pass(ms * 1_000_000)
             pool.crowd()
             assert pool.call(4) == crew
+        late.value = pool.the_clock()
+        for ms in (4, 8, 16, 31, 62, 124, 248, 256, 256):  # twice as long, up to a limit
+            pool.crowd()
+            assert pool.call(4) == TEAM
+            pool.let_pass((ms - 1) * 1_000_000)
+            pool.crowd()
+            assert pool.call(4) == HELPERS, ms
+            pool.let_pass(1_000_000)
     """)
 
 

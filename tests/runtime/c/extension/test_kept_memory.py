@@ -6,8 +6,7 @@ from textwrap import dedent
 from time import monotonic, sleep
 
 import numpy as np
-import pytest
-from pytest import fixture, raises
+from pytest import fixture, mark, raises
 
 from te_select import where
 from te_select.runtime.call import _extension as extension
@@ -64,7 +63,7 @@ def wait_until_nothing_is_kept():
     assert not extension.bytes_kept()
 
 
-@pytest.mark.parametrize("select", [where, "kernel"])
+@mark.parametrize("select", [where, "kernel"])
 def test_memory_of_a_dead_result_is_that_of_the_next(operands, select):
     if select == "kernel":
         select = kernel(flat_and_scalar(LARGE))
@@ -85,7 +84,7 @@ def test_smaller_blocks_are_the_c_librarys(operands):
     assert not extension.bytes_kept()
 
 
-@pytest.mark.parametrize("share, fits", [(1.0, True), (0.81, True), (0.79, False), (1.1, False)])
+@mark.parametrize("share, fits", [(1.0, True), (0.81, True), (0.79, False), (1.1, False)])
 def test_block_is_taken_if_it_is_little_too_large(operands, share, fits):
     cond = np.concatenate([operands[0]] * 2)
     x = np.concatenate([operands[1]] * 2)
@@ -119,7 +118,7 @@ def test_no_more_is_kept_than_the_limit(operands):
     assert [address(each) for each in newest] == places[:1:-1]
 
 
-@pytest.mark.parametrize("elements", [10, LARGE + 1, 3 * LARGE])
+@mark.parametrize("elements", [10, LARGE + 1, 3 * LARGE])
 def test_result_may_be_resized(operands, elements):
     result = where(*operands)
     expected = result[: min(elements, LARGE)].copy()
@@ -201,7 +200,7 @@ def test_nothing_is_kept_where_addresses_are_limited():
 
 
 @needs_limits
-@pytest.mark.parametrize("elements", ["LARGE // 2", "12 * LARGE"])
+@mark.parametrize("elements", ["LARGE // 2", "12 * LARGE"])
 def test_what_is_kept_helps_before_a_memory_error(elements):
     said = python(
         f"""
@@ -278,7 +277,7 @@ def test_kept_pages_are_the_systems_if_it_is_short_of_memory(operands):
     assert lazily_freed() - before < LARGE and again[1] == -1
 
 
-@pytest.mark.parametrize("wish", ["0", "1"])
+@mark.parametrize("wish", ["0", "1"])
 def test_huge_pages_are_asked_for_as_numpy_does(wish):
     code = """
         import re
