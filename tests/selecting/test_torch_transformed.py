@@ -314,13 +314,23 @@ def test_array_within_compile_is_written_by_out_and_copyto():
     assert (out.tolist(), other.tolist()) == ([0, 2], [1, 0])
 
 
-def test_symbolic_trace_records_the_call():
-    import torch.fx
+@mark.filterwarnings("ignore::DeprecationWarning")
+def test_every_trace_records_the_call():
+    from torch.fx import symbolic_trace
+    from torch.fx.experimental.proxy_tensor import make_fx
 
-    traced = torch.fx.symbolic_trace(lambda a, b: te_select.where(a > 0, b, 1.0))
+    def call(a, b):
+        return te_select.where(a > 0, b, 1.0)
+
     a = torch.tensor([1.0, -1.0])
-    assert traced(a, a).tolist() == [1.0, 1.0]
-    assert traced(-a, a).tolist() == [1.0, -1.0]
+    call(a, ONES)  # the next calls take the path with the fewest checks
+    for traced in (
+        symbolic_trace(call),
+        make_fx(call)(a, ONES),
+        torch.jit.trace(call, (a, ONES)),
+    ):
+        assert traced(a, a).tolist() == [1.0, 1.0]
+        assert traced(-a, a).tolist() == [1.0, -1.0]
 
 
 def test_tensor_that_has_escaped_from_vmap_is_torchs_error():
