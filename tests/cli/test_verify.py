@@ -53,6 +53,8 @@ def test_verify_shows_a_failure_and_exits_1(one, monkeypatch):
     assert result.exit_code == 1
     assert "message  out[0,0] is 0x0" in result.stdout
     assert " --seed 3 --check random\n" in result.stdout
+    assert "\npassed   False\nseed     3\n" in result.stdout
+    assert "  0 of 1 passed\n" in result.stdout
     assert not run_json("verify", one)["passed"]
 
 

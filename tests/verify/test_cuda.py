@@ -42,10 +42,11 @@ def test_operands_of_rank_0_are_checked_by_value_and_by_address():
     with cuda_standin.running(WORKLOAD) as fake:
         kernel = OnDevice(cuda_standin.kernel(WORKLOAD))
         memory = np.zeros(9, np.uint8)
+        then = np.ones(6, np.float32)[1:]
         for offset in (0, 1):
             number = memory[offset : offset + 4].view(np.float32).reshape(())
-            kernel(
-                np.ones(5, np.bool_), np.ones(5, np.float32), number, out=np.empty(5, np.float32)
-            )
-            ways.add(fake.fake_last().contents.pointers[2] is None)
+            kernel(np.ones(5, np.bool_), then, number, out=then)
+            pointers = fake.fake_last().contents.pointers
+            assert pointers[1] % 256 == then.ctypes.data % 256
+            ways.add(pointers[2] is None)
     assert ways == {False, True}
