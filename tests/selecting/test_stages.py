@@ -119,6 +119,8 @@ def test_function_of_tensors_converts_what_overlaps_nothing():
     assert (out == 3).all()
     with raises(ValueError, match="overlaps"):
         select(cond, out.view("u1")[:9], out, out)
+    with raises(TypeError, match="not of out's type"):
+        select(cond, np.ones(9, "u1"), cond, cond.copy())
 
 
 NEAREST, DOWNWARD, UPWARD, TO_ZERO = 0, 0x2000, 0x4000, 0x8040  # of MXCSR; subnormals are zeros

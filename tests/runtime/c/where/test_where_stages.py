@@ -128,7 +128,7 @@ def test_bytes_are_counted_as_they_lie_in_memory(where):
         assert len({each.task for each in found.asked}) >= threads
     moved = (4 + 4 + 4) * n + n // 8
     for per_thread, threads in ((moved // 2, 2), (moved // 2 + KB, 1)):
-        half = where(bytes_per_thread=per_thread, skip=1)
+        half = where(bytes_per_thread=per_thread)
         given = np.arange(n), bits(n), bits(n)[::-1].copy(), new(n)
         assert half.staged(*given, numbers(n // 8)).threads == threads
 
