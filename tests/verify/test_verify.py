@@ -193,6 +193,13 @@ def test_operands_are_misaligned_alone_and_together(dtype, element):
         assert tuple(k * size % 64 for size in (1, element, element, element)) in found
 
 
+def test_cond_of_one_element_is_both_true_and_false():
+    seen = set()
+    kernel = NumPyKernel(Workload((), (4,), ()), lambda cond, *_: seen.add(bool(cond)))
+    verify_kernel(kernel, checks=["misaligned"])
+    assert seen == {False, True}
+
+
 def test_large_operands_are_put_at_fewer_places(monkeypatch):
     monkeypatch.setattr("te_select.verify.checks.MOVED_BYTES", 0)
     assert len(places(flat(8))) == 6

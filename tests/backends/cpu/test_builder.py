@@ -60,18 +60,18 @@ def test_c_half_with_another_number_is_not_linked(shared, name, monkeypatch):
 @mark.parametrize(
     "target, has, lacks",
     [
-        ("x86-64", set(), {"sse4_2", "avx2"}),
-        ("x86-64-v2", {"ssse3", "sse4_2", "popcnt"}, {"avx2"}),
-        ("x86-64-v3", {"sse4_2", "avx2", "bmi2", "fma", "f16c"}, {"avx512bw"}),
-        ("x86-64-v4", {"avx2", "avx512f", "avx512bw", "avx512vl"}, {"avx512vbmi"}),
-        ("znver5", {"avx2", "avx512vbmi2", "avx512_vpopcntdq"} - {"avx512vbmi2"}, {"xop"}),
-        ("bdver4", {"xop", "fma4", "tbm", "sse4a"}, {"avx512f"}),
-        ("aarch64:ampere1c", {"bf16", "crc32", "cssc", "i8mm", "lrcpc", "sha3"}, {"mops"}),
-        ("aarch64:c1-pro", {"asimddp", "asimdhp", "asimdrdm", "mops"}, {"cssc"}),
+        ("x86-64", "", "sse4_2 avx2"),
+        ("x86-64-v2", "pni ssse3 sse4_1 sse4_2 popcnt", "avx2"),
+        ("x86-64-v3", "sse4_2 avx avx2 bmi1 bmi2 fma f16c abm movbe", "avx512bw"),
+        ("x86-64-v4", "avx2 avx512f avx512bw avx512cd avx512dq avx512vl", "avx512vbmi"),
+        ("znver5", "avx2 avx512_vpopcntdq", "xop"),
+        ("bdver4", "xop fma4 tbm sse4a", "avx512f"),
+        ("aarch64:ampere1c", "bf16 crc32 cssc i8mm lrcpc sha3", "mops"),
+        ("aarch64:c1-pro", "asimddp asimdhp asimdrdm mops", "cssc"),
     ],
 )
 def test_manifest_asks_for_what_code_generation_may_use(target, has, lacks):
     """Names are those of /proc/cpuinfo. A feature that is missing here ends a process by SIGILL."""
     found = set(resolve(target).cpu_features)
-    assert has <= found
-    assert not lacks & found
+    assert {*has.split()} <= found
+    assert not found.intersection(lacks.split())
