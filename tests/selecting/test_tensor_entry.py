@@ -36,6 +36,7 @@ def test_what_it_cannot_take_is_refused_and_nothing_is_written(entry):
         (cond, x, y.as_subclass(Own), out),
         (cond, x, torch.nn.Parameter(y), out),
         (cond, x.to_sparse(), y, out),
+        (cond, x, y[None], y.as_strided((1, 8), (9, 1))),
         (cond, torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), y, out),
     ]
     for given in cases:
