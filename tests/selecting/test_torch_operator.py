@@ -193,7 +193,7 @@ with torch.inference_mode():
 
 
 def test_cond_alone_takes_no_out():
-    with raises(TypeError, match="out"):
+    with raises(TypeError):
         te_select.where(COND, out=X)
 
 
