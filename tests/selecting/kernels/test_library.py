@@ -73,6 +73,11 @@ def test_a_warm_cache_needs_no_tvm(family):
     assert use(family, NO_BUILD) == FROM_A_FILE
 
 
+def test_all_kernels_come_before_those_of_a_part(monkeypatch):
+    monkeypatch.setattr(library, "_from_entry", lambda name, _: name)
+    assert library._from_cache("w4") == library.entry(library.WHOLE)
+
+
 def test_entry_of_another_cpu_is_passed_over_and_stays(folder, entry, monkeypatch):
     monkeypatch.setenv(cache.FOLDER, str(folder))
     names = [cache.name_of("where_all", digit * 24) for digit in "abc"]

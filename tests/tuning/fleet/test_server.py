@@ -1,5 +1,6 @@
 """What becomes of a server after a job; no process is started."""
 
+from contextlib import nullcontext
 from unittest.mock import Mock
 
 from pytest import fixture, mark, raises
@@ -97,3 +98,12 @@ def test_connection_that_fails_is_an_error(server, answer):
     server.connect("tracker", "key")
     assert (server.is_connected, server.machine) == (True, "a CPU")
     assert server.requests[-1] == (LONGEST, "connect", "tracker", "key")
+
+
+@mark.parametrize("servers", [0, 1])
+def test_gone_tracker_ends_a_run_without_servers_alone(monkeypatch, servers):
+    monkeypatch.setattr(module.tracker, "servers", Mock(side_effect=TuningError("gone")))
+    measurer = Mock(_servers=[None] * servers, _where=(), batch=1)
+    with nullcontext() if servers else raises(TuningError, match="gone"):
+        module.FleetMeasurer._grow(measurer)
+    assert measurer.batch == 1
