@@ -4,6 +4,7 @@ import stat
 import time
 from os import mkfifo, utime
 from pathlib import Path
+from unittest.mock import Mock
 
 from pytest import fixture, mark, raises
 
@@ -155,3 +156,9 @@ def test_taken_entry_that_is_damaged_goes_unless_it_is_to_stay():
         path = cache.write(cache.name_of("it", "a" * cache.DIGITS), b"damaged")
         assert cache.taken(path.name, use, **{"damaged": False} if stays else {}) is None
         assert path.exists() == stays
+
+
+@mark.parametrize("owner, mode, mine", [(0, 0, 1), (7, 0, 1), (8, 0, 0), (7, 0o20, 0), (7, 2, 0)])
+def test_folder_is_ones_own_or_roots(monkeypatch, owner, mode, mine):
+    monkeypatch.setattr("os.geteuid", lambda: 7)
+    assert cache._is_mine(Mock(st_uid=owner, st_mode=mode)) == mine

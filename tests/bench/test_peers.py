@@ -4,6 +4,7 @@ import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from sys import modules
+from unittest.mock import Mock
 
 import numpy as np
 from pytest import fixture, mark, param, raises, skip
@@ -97,6 +98,14 @@ def test_peers_are_chosen_by_name():
     assert len(choose_peers("all")) == len(PEERS)
     with raises(ValueError, match=r"'x'.; expected all, none or numpy"):
         choose_peers("numpy,x")
+
+
+def test_torch_has_as_many_threads_as_others(monkeypatch):
+    torch = Mock()
+    monkeypatch.setattr("te_select.bench.peers.libraries.load", lambda _: torch)
+    monkeypatch.setenv("TE_SELECT_NUM_THREADS", "3")
+    choose_peers("torch")[0].prepare(flat(9), [])
+    torch.set_num_threads.assert_called_once_with(3)
 
 
 def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog):

@@ -47,6 +47,8 @@ def test_bill_of_materials_has_the_same_components(path):
     listed = beside(path)["components"]
     found = [(each["name"], each["version"]) for each in document["components"]]
     assert found == [(each["name"], each["version"]) for each in listed]
+    on_pypi = {each["name"] for each in document["components"] if "pypi" in each["purl"]}
+    assert on_pypi == {"te-select", "Apache TVM", "Apache TVM FFI"}
     scopes = {each["name"]: each["scope"] for each in document["components"]}
     assert (scopes["te-select"], scopes["LLVM"]) == ("required", "excluded")
     ours = next(each for each in document["components"] if each["name"] == "te-select")
