@@ -116,6 +116,15 @@ def test_unsure_records_are_pruned_and_replaced_by_imports(run, tmp_path):
     assert prune(tmp_path) == []  # the sure record is still there
 
 
+def test_trials_beside_other_programs_are_made_anew(run):
+    counts = []
+    for busy in (1.0, 0.0):
+        measurer = FakeMeasurer()
+        run(busy=busy, measurer=measurer)
+        counts.append(len(measurer.measured))
+    assert counts[0] == counts[1] > 1
+
+
 def test_prune_drops_what_is_unsure(run, tmp_path):
     run(busy=1.0)
     (line,) = prune(tmp_path)

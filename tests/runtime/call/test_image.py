@@ -2,6 +2,7 @@
 
 import os
 import textwrap
+from unittest.mock import Mock
 
 import tvm_ffi
 from pytest import fixture, mark, raises
@@ -152,6 +153,13 @@ def test_copy_that_cannot_be_loaded_is_removed(built):
     with raises(ArtifactError, match=f"{built} cannot be loaded: "):
         image._from_copy(b"no library", built)
     assert scratch._held == before
+
+
+@mark.parametrize("reason", ["failed to map segment", "Operation not permitted"])
+def test_folder_that_runs_no_programs_is_told_from_a_bad_file(built, monkeypatch, reason):
+    monkeypatch.setattr("ctypes.CDLL", Mock(side_effect=OSError(reason)))
+    with raises(ArtifactError, match=f"{reason}; set TMPDIR to a folder"):
+        image._from_copy(b"", built)
 
 
 def test_one_content_is_one_image(built, tmp_path):

@@ -1,10 +1,12 @@
 """A feature of a CPU is there if the system saves the registers that it uses."""
 
 from ctypes import c_uint32, create_string_buffer
+from pathlib import Path
+from re import findall, search
 
-from pytest import mark
+from pytest import importorskip, mark
 
-from tests.support import c_half
+from tests.support import ROOT, c_half
 from tests.support.machines import on_x86_64
 
 OSXSAVE, SSE, AVX, MASKS, LOW, HIGH = 1 << 27, 1 << 1, 1 << 2, 1 << 5, 1 << 6, 1 << 7  # of XCR0
@@ -44,3 +46,14 @@ def test_vectors_are_used_if_the_system_saves_them(saved, has):
         assert not half.te_select_cpu_has(name.encode())
     bits.value = ~OSXSAVE  # nothing says what is saved
     assert not half.te_select_cpu_has(b"avx2")
+
+
+def test_bits_of_aarch64_are_those_of_linux():
+    zig = Path(importorskip("ziglang").__file__).parent
+    header = (zig / "lib/libc/include/aarch64-linux-any/asm/hwcap.h").read_text()
+    source = (ROOT / "te_select/runtime/c/cpu/cpu_features.c").read_text()
+    rows = findall(r'{"(\w+)", (FIRST|SECOND), (\d+)}', source)
+    assert len(rows) > 9
+    for name, words, bit in rows:
+        macro = f"{'HWCAP2' if words == 'SECOND' else 'HWCAP'}_{name.upper()}"
+        assert search(rf"define {macro}\s+\(1(UL)? << {bit}\)", header), name

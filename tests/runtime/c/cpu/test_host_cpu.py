@@ -64,6 +64,8 @@ CAP = f"{SERIAL},stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fi
         # by the bytes written. One value of cond reads one side.
         (CAP, OF_MACHINE, (1, 500, 500, 798), (1, False, False)),
         (CAP, OF_MACHINE, (1, 500, 500, 799), (1, True, False)),
+        (CAP, OF_MACHINE, (1, 1, 1, 599), (1, False, False)),
+        (CAP, OF_MACHINE, (1, 1, 1, 600), (1, True, False)),
         (FILLS, OF_MACHINE, (100, 100, 4, 408), (1, False, False)),
         (FILLS, OF_MACHINE, (100, 100, 4, 409), (1, True, False)),
     ],
