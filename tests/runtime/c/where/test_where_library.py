@@ -62,6 +62,20 @@ def test_null_pointers_are_not_stepped_from(path):
     assert python(NOTHING, path, cwd=ROOT).split() == ["0"] * 3
 
 
+OF_VERSION_5 = """
+    import ctypes, sys, tvm_ffi
+    half = tvm_ffi.load_module(sys.argv[1])
+    ours = (ctypes.c_void_p * 9).from_address(half.get_function("te_select_where_library")())
+    kernels = ctypes.create_string_buffer(1 << 16)
+    older = (ctypes.c_void_p * 9)(5, 0, 0, 0, 0, ctypes.addressof(kernels), 0, 8)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ours[4])(ctypes.addressof(older))
+"""
+
+
+def test_stages_of_an_older_library_are_not_read(path):
+    python(OF_VERSION_5, path)
+
+
 def test_call_is_done_on_the_threads_of_a_pool(library):
     cond, x, y = operands(1 << 20)
     out = np.empty_like(x)
