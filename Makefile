@@ -5,6 +5,8 @@ BIN := .venv/bin
 BUILT := .venv/.built
 LINT := .venv/.with-lint
 TEST := .venv/.with-test
+# The tests start many processes, each of which would compile all of te_select.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-slow soak peers lint records tvm-ffi docs wheel arm64 install clean
 
