@@ -15,6 +15,7 @@ from te_select import ArgumentError, ToolchainError, export, read_model
 from te_select.backends import static_code
 from te_select.runtime.artifact.manifest import c_name
 from tests.support import c_programs, flat, masked_rows, output, python
+from tests.support.cases import the_others_slow
 from tests.support.machines import SEVERAL
 from tests.support.onednn_graph import OPEN, select
 
@@ -223,7 +224,7 @@ int main(void) {{
 """
 
 
-@mark.parametrize("with_compiled", [True, False])
+@mark.parametrize("with_compiled", the_others_slow([True, False], [True]))
 def test_header_declares_what_serves_dispatched_nodes(tmp_path, monkeypatch, with_compiled):
     monkeypatch.setattr(
         "te_select.operator.family.parts_of_width", lambda width: [f"w{width}"]

@@ -108,6 +108,7 @@ def test_torch_has_as_many_threads_as_others(monkeypatch):
     torch.set_num_threads.assert_called_once_with(3)
 
 
+@mark.slow
 def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog):
     allowed = os.sched_getaffinity(0)
     with caplog.at_level(logging.WARNING):
@@ -119,6 +120,7 @@ def test_tuning_leaves_process_as_it_was(tuned, capfd, caplog):
     assert not hasattr(modules[intrinsics], "cuda") or f"{intrinsics}.cuda" in modules
 
 
+@mark.slow
 def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch):
     import tvm
 

@@ -18,6 +18,7 @@ import te_select
 from te_select.base import interrupts
 from te_select.records.folders import SHIPPED
 from tests.support import ended, output, python
+from tests.support.cases import the_others_slow
 from tests.support.cli import FLAGS, refused, run, run_json
 from tests.support.libraries import beside
 
@@ -181,7 +182,7 @@ def test_interrupt_that_is_ignored_stays_so():
 ENDS = (130, INTERRUPTED), (0, ""), (-SIGINT, "")
 
 
-@mark.parametrize("verb", [["env"], ["logs", "list"]])
+@mark.parametrize("verb", the_others_slow([["env"], ["logs", "list"]], [["env"]]))
 def test_interrupt_at_any_moment_is_no_traceback(verb):
     """From the first import on that te_select makes of itself; each begins later than the last."""
     code = (

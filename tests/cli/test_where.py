@@ -12,6 +12,7 @@ from te_select.operator import family
 from te_select.operator.stages import stages
 from te_select.runtime.artifact import stored
 from te_select.selecting.kernels import building, library
+from tests.support.cases import the_others_slow
 from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
 
@@ -49,7 +50,7 @@ def test_build_for_this_machine_measures_a_reasoned_profile(tmp_path):
         assert "was measured" not in run(*cmd.split()).stdout
 
 
-@mark.parametrize("damage", [False, True])
+@mark.parametrize("damage", the_others_slow([False, True], [False]))
 def test_a_file_for_this_cpu_is_a_copy_of_what_the_cache_has(damage, tmp_path, monkeypatch):
     kept = Path(run_json("where", "build")["path"])
     content = kept.read_bytes()

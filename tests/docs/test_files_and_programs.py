@@ -7,6 +7,7 @@ import pytest
 
 from te_select.backends.programs import _C_COMPILERS
 from tests.support import python, text_of
+from tests.support.cases import the_others_slow
 
 PAGE = text_of("docs/files-and-programs.md")
 WATCH = """
@@ -36,7 +37,7 @@ def test_c_compilers_are_listed_as_they_are_tried():
         assert f"{', '.join(others)} or {last}" in page
 
 
-@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("work", the_others_slow(WORK, ["compile", "where"]))
 def test_what_a_process_writes_and_starts_is_on_the_page(tmp_path, work):
     names = {"XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config"}
     variables = {name: str(tmp_path / folder) for name, folder in names.items()}

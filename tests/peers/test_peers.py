@@ -5,6 +5,7 @@ import textwrap
 import pytest
 
 from tests.peers import __main__ as peers
+from tests.support.cases import the_others_slow
 
 FILES = {
     "toy/__init__.py": "from numpy import where\n",
@@ -55,13 +56,14 @@ def test_functions_are_there_before_tests_are_collected(run, capsys):
     assert "known, 1: names its module" in printed
 
 
+@pytest.mark.slow
 def test_unknown_difference_ends_with_exit_code_1(run, capsys, monkeypatch):
     monkeypatch.setattr(peers, "KNOWN", {})
     assert run() == 1
     assert f"WRONG: {MODULE}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("flags", [[], ["--compare"]])
+@pytest.mark.parametrize("flags", the_others_slow([[], ["--compare"]], [["--compare"]]))
 def test_wrong_where_is_noticed(run, capsys, monkeypatch, flags):
     monkeypatch.setenv("PEERS_FUNCTIONS", "wrong")
     assert run(*flags) == 1

@@ -64,6 +64,7 @@ def test_kernels_of_a_library_write_the_right_bits_only(library, tmp_path):
             assert [result for result in results if not result.passed] == []
 
 
+@mark.slow
 def test_verify_of_the_command_line_runs_on_the_device(library, tmp_path):
     with emulating(tmp_path):
         assert cli.run_json("verify", library, "--check", "random")["passed"]

@@ -67,8 +67,7 @@ ENDING = """
 """
 
 
-@mark.parametrize("number", ["number", "scalar of NumPy"])
-@mark.parametrize("dtype", ["float32", "bfloat16"])
+@mark.parametrize("dtype, number", [("float32", "number"), ("bfloat16", "scalar of NumPy")])
 def test_threads_may_call_while_the_interpreter_ends(dtype, number):
     importorskip("ml_dtypes")
     python(ENDING, dtype, number)
