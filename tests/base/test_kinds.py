@@ -14,16 +14,16 @@ from te_select.base.kinds import KINDS, load
 from te_select.cli.env import environment
 from te_select.tuning.space import Space
 from te_select.verify.verify import verify_kernel, with_numpy
-from tests.support import ROOT, python, text_of
+from tests.support import ROOT, python, shapes, text_of
 from tests.support.cli import run
 from tests.support.toy_kind import TOY
 
 PATTERNS = [
-    Workload((4, 1), (4, 5), (5,)),
+    Workload(*shapes("4,1 4,5 5")),
     Workload((), (), (), "complex128"),
-    Workload((3, 1, 2), (3, 7, 1), (1, 7, 2), "uint8", "multidirectional"),
-    Workload(("n", 1), ("n", "m"), (1,), "float64"),
-    Workload((0, 3), (3,), (), "int16", "multidirectional"),
+    Workload(*shapes("3,1,2 3,7,1 1,7,2"), "uint8", "multidirectional"),
+    Workload(*shapes("n,1 n,m 1"), "float64"),
+    Workload(*shapes("0,3 3 ()"), "int16", "multidirectional"),
 ]
 
 

@@ -15,17 +15,17 @@ from te_select.bench.peers.base import UnsupportedError
 from te_select.operator.access import access_pattern
 from te_select.timing.inputs import Mask, make_operands
 from te_select.verify.reference import first_difference, placed
-from tests.support import alike, flat, flat_and_scalar
+from tests.support import alike, flat, flat_and_scalar, shapes
 from tests.support import strategies as s
 
 WORKLOADS = {
-    "broadcast": Workload((33, 1, 40), (33, 6, 1), (6, 40)),
+    "broadcast": Workload(*shapes("33,1,40 33,6,1 6,40")),
     "run": flat(70_001),
     "one element": alike(),
-    "bfloat16": Workload((64, 1), (64, 3), (64, 3), "bfloat16"),
-    "uint8": Workload((64, 1), (64, 3), (), "uint8"),
-    "complex128": Workload((9, 7), (9, 7), (7,), "complex128"),
-    "pdpd": Workload((3,), (2, 3, 4), (3, 1), "float32", "pdpd", 1),
+    "bfloat16": Workload(*shapes("64,1 64,3 64,3"), "bfloat16"),
+    "uint8": Workload(*shapes("64,1 64,3 ()"), "uint8"),
+    "complex128": Workload(*shapes("9,7 9,7 7"), "complex128"),
+    "pdpd": Workload(*shapes("3 2,3,4 3,1"), "float32", "pdpd", 1),
 }
 UNSUPPORTED = {
     "halide": {"one element": "the pipeline has no loop"},
@@ -131,7 +131,7 @@ def test_schedules_that_do_not_compile_are_told(tuned, monkeypatch):
 
 
 def test_merged_operands_have_an_axis_per_loop_they_move():
-    workload = Workload((2, 1, 3), (2, 5, 3), (5, 1), "complex128")
+    workload = Workload(*shapes("2,1,3 2,5,3 5,1"), "complex128")
     pattern = access_pattern(workload)
     arrays = [*kernels._merged(make_operands(workload, Mask()), pattern)]
     assert [loop.movers for loop in pattern.loops] == ["ct", "te", "ct", "te"]

@@ -11,26 +11,26 @@ from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import isa
 from te_select.schedules.cpu.defaults import default_config
 from te_select.schedules.cpu.span import BACKWARDS, SKIP, STREAM
-from tests.support import flat_and_scalar
+from tests.support import flat_and_scalar, shapes
 from tests.support.relax_models import TARGET, expected, operands, run, where_module
 
 AROUND_A_VECTOR = (1, 7, 15, 16, 17, 31, 63, 64, 65, 129, 4099)
 CASES = [
     *(((n,), (n,), (n,), "float32") for n in AROUND_A_VECTOR),
     ((1 << 17,), (1 << 17,), (1 << 17,), "int16"),
-    ((1, 1, 128, 128), (4, 3, 128, 128), (), "float32"),
-    ((70000, 1), (70000, 3), (70000, 3), "float32"),
-    ((70000, 1), (70000, 7), (7,), "int8"),
-    ((64, 1), (64, 2048), (1, 2048), "float64"),
-    (("n",), ("n",), ("n",), "bfloat16"),
-    (("b", 1, "s"), ("b", "h", "s"), (), "bool"),
+    (*shapes("1,1,128,128 4,3,128,128 ()"), "float32"),
+    (*shapes("70000,1 70000,3 70000,3"), "float32"),
+    (*shapes("70000,1 70000,7 7"), "int8"),
+    (*shapes("64,1 64,2048 1,2048"), "float64"),
+    (*shapes("n n n"), "bfloat16"),
+    (*shapes("b,1,s b,h,s ()"), "bool"),
     ((("n", 2), 1), (("n", 2), "m"), (1, "m"), "float16"),
-    ((2048,), (1,), (2048,), "float8_e4m3fn"),
+    (*shapes("2048 1 2048"), "float8_e4m3fn"),
     ((), (), (), "uint64"),
 ]
 LEFT = {
-    "rows_of_63": ((1000, 1), (1000, 63), (1000, 63)),
-    "no_elements": ((0, 4), (0, 4), ()),
+    "rows_of_63": shapes("1000,1 1000,63 1000,63"),
+    "no_elements": shapes("0,4 0,4 ()"),
     "without_kernel": ((512,), (512,), (512,), "int4"),
 }
 

@@ -8,12 +8,13 @@ from pytest import importorskip, mark
 from te_select import ModelError, Workload
 from te_select.verify import reference
 from tests.frontends.told import check
+from tests.support import shapes
 from tests.support.openvino_ir import AXIS, edge, layer, net, parameter, read, select
 
 importorskip("defusedxml")
 
 OF_NONE = Workload.openvino_select(*[("parameter0_0", 4)] * 3, auto_broadcast="none")
-PDPD = Workload.openvino_select((3,), (2, 3, 4), (3, 4), "float32", "pdpd", 1)
+PDPD = Workload.openvino_select(*shapes("3 2,3,4 3,4"), "float32", "pdpd", 1)
 
 
 def of_isnan():
@@ -88,11 +89,11 @@ def of_sources(last="Const"):
 BODY, END = '<layers><layer id="0"><body>', "</body></layer></layers>"
 READ = {
     "all that a table needs": (select("1,4", "2,4", ""), {
-        "workload": Workload.openvino_select((1, 4), (2, 4), ()), "place": "net#3",
+        "workload": Workload.openvino_select(*shapes("1,4 2,4 ()")), "place": "net#3",
         "op": "Select-1", "name": "select3", "status": "compiled",
         "cond_producer": "graph input"}),
     "mode numpy": (select("5,4", "1,4", "4", auto_broadcast="numpy"),
-        {"workload": Workload.openvino_select((5, 4), (1, 4), (4,))}),
+        {"workload": Workload.openvino_select(*shapes("5,4 1,4 4"))}),
     **{f"mode {each}": (select("?,4", "?,4", "?,4", auto_broadcast=each), {"workload": OF_NONE})
        for each in ("none", "explicit")},
     "mode pdpd": (
@@ -100,7 +101,7 @@ READ = {
         {"workload": PDPD}),
     "mode pdpd without an axis": (
         select("2", "2,3,4", "2,3", auto_broadcast="pdpd"),
-        {"workload": Workload.openvino_select((2,), (2, 3, 4), (2, 3), "float32", "pdpd", 0)}),
+        {"workload": Workload.openvino_select(*shapes("2 2,3,4 2,3"), "float32", "pdpd", 0)}),
     "dim of 19 digits": (select("4", "", "").replace('shape="4"', f'shape="{4:019}"'),
         {"cond_shape": (4,)}),
     "open dims": (select("1..8,?", "", ""), {
@@ -136,7 +137,7 @@ READ = {
        for each in ("extension", "opset", "Opset1")},
     "axis that only pdpd reads": (
         select("4", "2,4", "", auto_broadcast="numpy", axis="first"),
-        {"workload": Workload.openvino_select((4,), (2, 4), ())}),
+        {"workload": Workload.openvino_select(*shapes("4 2,4 ()"))}),
     "mode in capitals": (select("1,4", "2,4", "", auto_broadcast="NUMPY"), {"status": "compiled"}),
     "no Select": (net([parameter(0, "FP32", "4")], []),),
     "bodies 32 deep": (f"<net>{BODY * 32}{END * 32}</net>",),

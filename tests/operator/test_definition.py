@@ -12,6 +12,7 @@ from pytest import mark
 from te_select import Workload
 from te_select.operator.definition import definition
 from te_select.operator.dtypes import ELEMENT_TYPES
+from tests.support import shapes
 from tests.support import strategies as s
 
 ONE_PER_WIDTH = ("uint8", "float16", "float32", "int64", "complex128")
@@ -46,7 +47,7 @@ def test_unscheduled_definition_selects_what_numpy_does(workload):
 @mark.parametrize(
     "workload",
     [
-        *(Workload((3, 1), (1, 5), (3, 5), name, "multidirectional") for name in ELEMENT_TYPES),
+        *(Workload(*shapes("3,1 1,5 3,5"), name, "multidirectional") for name in ELEMENT_TYPES),
         Workload((256,), (), (), auto_broadcast="multidirectional"),  # any byte that is true
         Workload((), (), ()),
         Workload((), (), (), "complex128"),
@@ -61,13 +62,13 @@ def test_every_type_and_corners_of_rank_and_placement(workload):
 @settings(max_examples=10)
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_named_dims_take_their_size_from_the_call(batch, n):
-    symbolic = Workload((1, "n"), ("batch", "n"), (), "float16")
+    symbolic = Workload(*shapes("1,n batch,n ()"), "float16")
     check_against_numpy(symbolic.bind({"batch": batch, "n": n}), symbolic=symbolic)
 
 
 @mark.parametrize("name", sorted(ELEMENT_TYPES))
 def test_buffers_are_of_unsigned_ints_without_more_alignment(name):
-    func = definition(Workload(("n", 3), ("n", 3), (3,), name))
+    func = definition(Workload(*shapes("n,3 n,3 3"), name))
     cond, *others = [param.ty for param in func.params]
     width = ELEMENT_TYPES[name].width
     assert (str(cond.dtype), cond.data_alignment) == ("uint8", 1)

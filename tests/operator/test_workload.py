@@ -14,6 +14,7 @@ from pytest import mark, raises
 from te_select import BroadcastError, DTypeError, SelectError, Workload
 from te_select.operator.broadcast import RULES
 from te_select.operator.dtypes import ELEMENT_TYPES
+from tests.support import shapes
 
 DIMS = st.integers(0, 5) | st.sampled_from(["n", "m", "x", "n_x2", "c1", "e"])
 
@@ -63,9 +64,9 @@ def test_names_of_shapes_that_read_alike_differ(a, b):
 
 
 def test_name_is_readable_and_stays_what_it_is():
-    workload = Workload((1, 1, 128, 128), (4, 12, 128, 128), ())
+    workload = Workload(*shapes("1,1,128,128 4,12,128,128 ()"))
     assert workload.name == "select_float32_numpy_c1x1x128x128_t4x12x128x128_e"
-    pdpd = Workload((3,), (2, 3, 4), (3, 1), "bfloat16", "pdpd", 1)
+    pdpd = Workload(*shapes("3 2,3,4 3,1"), "bfloat16", "pdpd", 1)
     assert pdpd.name == "select_bfloat16_pdpd1_c3_t2x3x4_e3x1"
     named = Workload(("n",), ("n",), ())
     assert named.name == "select_float32_numpy_cn_tn_e_hedb338c578"
@@ -81,32 +82,32 @@ def test_json_and_pickle_lead_back_to_an_equal_workload(workload):
 
 def test_lists_and_numpy_dims_and_types_make_the_same_workload():
     a = Workload([np.int64(2), 3], np.array([2, 3]), [], np.dtype("float16"))  # type: ignore[arg-type]
-    assert a == Workload((2, 3), (2, 3), (), "float16")
+    assert a == Workload(*shapes("2,3 2,3 ()"), "float16")
     assert a.to_json()["cond_shape"] == [2, 3]
-    by_axis = [Workload((2, 3), (2, 3), (2,), "float32", "pdpd", axis) for axis in (0, np.int64(0))]
+    by_axis = [Workload(*shapes("2,3 2,3 2"), "float32", "pdpd", axis) for axis in (0, np.int64(0))]
     assert by_axis[0] == by_axis[1] and by_axis[0].name == by_axis[1].name
     assert dumps(by_axis[1].to_json())
 
 
 def test_str_says_shapes_type_and_rule():
-    text = str(Workload((3,), ("n", 3), (), "int8", "pdpd", 1))
+    text = str(Workload(*shapes("3 n,3 ()"), "int8", "pdpd", 1))
     assert text == "cond [3] then [n,3] else [] -> [n,3] int8 pdpd axis 1"
 
 
 def test_systems_have_their_rules_and_axes():
-    assert Workload.onednn_select((1,), (3,), (2, 1)).auto_broadcast == "numpy"
-    wide = Workload.openvino_select((5, 4, 1, 1, 1), (5, 1, 8, 1, 1), (1, 1, 5, 1))
+    assert Workload.onednn_select(*shapes("1 3 2,1")).auto_broadcast == "numpy"
+    wide = Workload.openvino_select(*shapes("5,4,1,1,1 5,1,8,1,1 1,1,5,1"))
     assert wide.auto_broadcast == "multidirectional"
-    pdpd = Workload.openvino_select((3,), (2, 3, 4), (3,), auto_broadcast="pdpd", axis=1)
-    other = Workload.openvino_select((4,), (2, 3, 4), (4,), axis=1)
+    pdpd = Workload.openvino_select(*shapes("3 2,3,4 3"), auto_broadcast="pdpd", axis=1)
+    other = Workload.openvino_select(*shapes("4 2,3,4 4"), axis=1)
     assert (pdpd.axis, other.axis) == (1, -1)
-    assert Workload.onnx_where((3, 1), (2,), (2,), "bfloat16").out_shape == (3, 2)
+    assert Workload.onnx_where(*shapes("3,1 2 2"), "bfloat16").out_shape == (3, 2)
 
 
 OF_ONEDNN = ("float32", "float16", "bfloat16")
 
 
-NAMED = Workload(("n",), ("m", "n"), ())
+NAMED = Workload(*shapes("n m,n ()"))
 THREE = ((3,), (3,), (3,))
 JSON = Workload(*THREE).to_json()
 NO_SHAPES = [{3}, {3: 3}, [2**56, 2], [10**5000]]

@@ -10,20 +10,20 @@ from tvm.script import relax as R
 from te_select import ArgumentError, TargetError, Workload
 from te_select.relax import UseSelect, UseUnfusedSelect, passes, report
 from te_select.relax.passes import kernel_target
-from tests.support import python
+from tests.support import python, shapes
 from tests.support.relax_models import TARGET, expected, operands, reasons, run, where_module
 
-LONG = ((512,), (512,), (512,))
+LONG = shapes("512 512 512")
 OTHER = "native"  # another target that this machine runs
 CASES = [
     (*LONG, "float32"),
-    ((1, 1, 16, 16), (2, 3, 16, 16), (), "float32"),
-    ((300, 1), (300, 5), (5,), "bool"),
-    (("n",), ("n",), ("n",), "bfloat16"),
-    (("b", 1, "s"), ("b", "h", "s"), (), "float64"),
+    (*shapes("1,1,16,16 2,3,16,16 ()"), "float32"),
+    (*shapes("300,1 300,5 5"), "bool"),
+    (*shapes("n n n"), "bfloat16"),
+    (*shapes("b,1,s b,h,s ()"), "float64"),
     ((("n", 2), 1), (("n", 2), "m"), (1, "m"), "float16"),
-    ((512,), (1,), (512,), "float8_e4m3fn"),
-    ((512,), (1,), (512,), "float8_e5m2"),
+    (*shapes("512 1 512"), "float8_e4m3fn"),
+    (*shapes("512 1 512"), "float8_e5m2"),
     *((*LONG, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)),
 ]
 PIPELINES = {  # each of TVM's, up to where UseUnfusedSelect comes

@@ -15,21 +15,21 @@ from te_select.backends.targets import resolve
 from te_select.compiler.scheduling import schedule
 from te_select.operator.access import access_pattern
 from te_select.operator.definition import definition
-from tests.support import alike, golden
+from tests.support import alike, golden, shapes
 
 HERE = Path(__file__).parent
 BOTH = {
-    "cond_per_row": Workload((4096, 1), (4096, 1024), (1024,)),
-    "mask_over_heads": Workload((4, 1, 128, 128), (4, 12, 128, 128), ()),
+    "cond_per_row": Workload(*shapes("4096,1 4096,1024 1024")),
+    "mask_over_heads": Workload(*shapes("4,1,128,128 4,12,128,128 ()")),
     "rows_of_three": Workload((1 << 20, 1), (1 << 20, 3), (1 << 20, 3)),
 }
 OF_CPU = BOTH | {
     "all_move": alike(1024, 4099),
-    "rows_of_named_length": Workload(("n", 1), ("n", "m"), ("n", "m")),
+    "rows_of_named_length": Workload(*shapes("n,1 n,m n,m")),
 }
 OF_CUDA = BOTH | {
     "all_move": alike(4096, 4099),
-    "odd_rows": Workload(("n", 1), ("n", 1021), (1021,), "bfloat16"),
+    "odd_rows": Workload(*shapes("n,1 n,1021 1021"), "bfloat16"),
 }
 
 

@@ -1,6 +1,14 @@
 """Workloads that many tests use."""
 
+from re import findall
+
 from te_select import Workload
+
+
+def shapes(text):
+    """The shapes that a text lists, such as ``n,1 n,4 ()``."""
+    every = (findall(r"\w+", shape) for shape in text.split())
+    return tuple(tuple(int(d) if d.isdigit() else d for d in dims) for dims in every)
 
 
 def alike(*shape, dtype="float32"):

@@ -23,7 +23,7 @@ from te_select.schedules.leaf import ANNOTATION, leaves
 from te_select.tuning.options import Options
 from te_select.tuning.search import BATCH, Evolution, _interrupt_afterwards, search
 from te_select.tuning.space import Space, Worth, changes, one_by_one, pairs_of_machine
-from tests.support import flat_and_scalar
+from tests.support import flat_and_scalar, shapes
 from tests.support.cases import the_others_slow
 from tests.support.tuning import BIG, FEW, ROWS, default_of, every_config
 
@@ -58,7 +58,7 @@ def test_default_comes_first_and_no_two_candidates_do_the_same(entry, rules, tar
     assert len({rules.dedup_key(pattern, each) for each in configs}) == len(configs)
 
 
-@mark.parametrize("workload", [FEW, ROWS, Workload((3, 1), (3, 70_000), (70_000,))], ids=str)
+@mark.parametrize("workload", [FEW, ROWS, Workload(*shapes("3,1 3,70000 70000"))], ids=str)
 def test_what_is_left_out_does_the_same_as_a_candidate(workload):
     kept = effects(workload, Space(workload, MODEL).configs)
     assert set(effects(workload, every_config(workload))) <= set(kept)
@@ -76,7 +76,7 @@ def test_level_leaves_to_the_machine_what_it_decides(workload):
 
 @mark.parametrize(
     "workload",
-    [FEW, param(ROWS, marks=mark.slow), Workload((9, 1), (9, 3000), (3000,))],
+    [FEW, param(ROWS, marks=mark.slow), Workload(*shapes("9,1 9,3000 3000"))],
     ids=str,
 )
 def test_configs_of_one_effect_make_one_function(workload):
@@ -238,7 +238,7 @@ def test_same_seed_and_times_propose_the_same_configs():
 
 def test_configs_for_ranges_fit_the_function_with_names():
     """Its default has rows that a workload of the largest sizes has not."""
-    named, largest = Workload(("b", 1), ("b", "n"), ()), Workload((64, 1), (64, 4096), ())
+    named, largest = Workload(*shapes("b,1 b,n ()")), Workload(*shapes("64,1 64,4096 ()"))
     every = Space(largest, MODEL, 2, named).configs
     pattern = access_pattern(named)
     assert every[0] == cpu.default_config(pattern, MODEL.tvm)

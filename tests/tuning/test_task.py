@@ -7,10 +7,11 @@ import pytest
 from te_select import ArgumentError, Workload
 from te_select.records.sizes import points, representative
 from te_select.tuning.task import Task
+from tests.support import shapes
 from tests.support.tuning import default_of
 
 TARGET = "x86-64-v4"
-NAMED = Workload(("batch", 1, 512), ("batch", 12, 512), ())
+NAMED = Workload(*shapes("batch,1,512 batch,12,512 ()"))
 RANGES = (("batch", 1, 64),)
 
 
@@ -22,7 +23,7 @@ def test_range_is_tuned_at_both_ends_and_in_the_middle():
 
 
 def test_every_name_needs_a_range_or_none_does():
-    two = Workload(("a", 1, 9), ("a", "b", 9), ())
+    two = Workload(*shapes("a,1,9 a,b,9 ()"))
     with pytest.raises(ArgumentError, match="sizes of b as well"):
         points(two, (("a", 1, 4),))
 

@@ -11,7 +11,7 @@ from te_select.operator.access import access_pattern
 from te_select.schedules.cpu import schedule as cpu
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel
-from tests.support import cuda_standin, flat, flat_and_scalar, masked_rows
+from tests.support import cuda_standin, flat, flat_and_scalar, masked_rows, shapes
 from tests.support.cuda_emulation import Emulated, lowered
 from tests.support.oracle.doors_of_cuda import OnCuda
 from tests.support.planted import plant
@@ -21,12 +21,12 @@ ON_CUDA = [
     flat(1),
     flat(2051),  # all move
     flat_and_scalar(1043, "uint8"),
-    Workload((3, 1, 64), (3, 5, 64), (64,)),  # a mask over heads
-    Workload((67, 1), (67, 32), (32,), "int16"),  # one cond per row
-    Workload((301, 1), (301, 3), (3,)),  # short rows
+    Workload(*shapes("3,1,64 3,5,64 64")),  # a mask over heads
+    Workload(*shapes("67,1 67,32 32"), "int16"),  # one cond per row
+    Workload(*shapes("301,1 301,3 3")),  # short rows
     masked_rows(9, 77, "complex128"),
     Workload((), (77,), (), "complex128"),
-    Workload(("n", 1), ("n", "m"), ("m",)),
+    Workload(*shapes("n,1 n,m m")),
 ]
 CUDA_FAULTS = [
     "threadIdx.x < {rest => rest + 1}",  # the guard of the elements behind the last vector
@@ -124,7 +124,7 @@ class SpanKernel:
 
 LONG = flat_and_scalar(1043)
 SHORT = flat_and_scalar(9)
-THREES = Workload((301, 1), (301, 3), (3,))
+THREES = Workload(*shapes("301,1 301,3 3"))
 DECLARED = r"( +)(cond_1 = T.decl_buffer.*)\n"
 LOADED = (
     r"\1\2\n\1T.attr(0, 'pragma_import_llvm', 'define linkonce_odr void @load(ptr %at) "

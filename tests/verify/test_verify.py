@@ -15,7 +15,7 @@ from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.verify.checks import CHECKS
 from te_select.verify.reference import bits, first_difference, placed
 from te_select.verify.verify import MEMORY_LIMIT, dim_sizes, verify_kernel
-from tests.support import flat, flat_and_scalar, masked_rows
+from tests.support import flat, flat_and_scalar, masked_rows, shapes
 
 
 class NumPyKernel:
@@ -41,7 +41,7 @@ class NumPyKernel:
         return out
 
 
-SMALL = Workload((4, 1, 5), (4, 3, 5), ())
+SMALL = Workload(*shapes("4,1,5 4,3,5 ()"))
 
 
 def failed(kernel, seed=0):
@@ -50,7 +50,7 @@ def failed(kernel, seed=0):
 
 @mark.parametrize("dtype", ELEMENT_TYPES)
 def test_every_element_type_passes_every_check(dtype):
-    kernel = NumPyKernel(Workload((4, 1, 5), (4, 3, 5), (1,), dtype))
+    kernel = NumPyKernel(Workload(*shapes("4,1,5 4,3,5 1"), dtype))
     results = verify_kernel(kernel)
     assert [r.check for r in results] == list(CHECKS)
     assert all(r.passed for r in results), results

@@ -17,7 +17,7 @@ from te_select.compiler import sources
 from te_select.runtime.artifact.manifest import c_name
 from te_select.schedules.cpu.isa import ISAS
 from te_select.verify.verify import verify_kernel
-from tests.support import alike, flat, flat_and_scalar, foreign, masked_rows, output
+from tests.support import alike, flat, flat_and_scalar, foreign, masked_rows, output, shapes
 from tests.support.libraries import beside
 
 pytestmark = mark.slow
@@ -41,13 +41,13 @@ WORKLOADS = [
     *(Workload((999, 1), (999, n), (999, n)) for n in (2, 3, 5, 8, 48, 63, 700)),
     *(Workload((99, 1), (99, n), (n,), "uint8") for n in (3, 100)),
     Workload((1, N), (16, N), ()),
-    Workload((1, 300), (200, 1), (200, 300), "float16"),
+    Workload(*shapes("1,300 200,1 200,300"), "float16"),
     Workload((), (N,), (N,)),
     alike(dtype="int16"),
     flat("n", "int16"),
-    Workload(("r", 1), ("r", "n"), ("r", "n")),
+    Workload(*shapes("r,1 r,n r,n")),
     *(Workload(("r", 1), ("r", n), (n,), "uint8") for n in (3, 5, 17, 63)),
-    Workload((8, 1, 1, 33), (8, 12, 33, 33), ()),
+    Workload(*shapes("8,1,1,33 8,12,33,33 ()")),
 ]
 
 

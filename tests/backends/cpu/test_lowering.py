@@ -11,7 +11,7 @@ from te_select.backends.cpu import lowering
 from te_select.backends.programs import c_compiler
 from te_select.backends.targets import resolve
 from te_select.compiler import scheduling
-from tests.support import masked_rows
+from tests.support import masked_rows, shapes
 from tests.support.tuning import default_of
 
 THREADS = {"bytes_per_thread": 1024}
@@ -47,23 +47,23 @@ def test_variants_are_asked_in_their_order():
 
 @mark.parametrize("config", [{}, {"piece": 64}, {"piece": 64, "unroll": 1, "rows": False}])
 @mark.parametrize(
-    "shapes",
+    "of",
     [
-        [(20_011,)] * 3,
-        [("n",)] * 3,
-        [(999, 1), (999, 3), (999, 3)],
-        [("m", 1), ("m", "n"), ("m", "n")],
-        [(1, 100), (7, 5, 100), ()],
-        [(5,), (5,), ()],  # it has no loop outside of the leaf
-        [(), (), ()],
+        "20011 20011 20011",
+        "n n n",
+        "999,1 999,3 999,3",
+        "m,1 m,n m,n",
+        "1,100 7,5,100 ()",
+        "5 5 ()",  # it has no loop outside of the leaf
+        "() () ()",
     ],
 )
-def test_every_element_is_written_by_one_task(tmp_path, shapes, config):
-    workload = Workload(*shapes)
+def test_every_element_is_written_by_one_task(tmp_path, of, config):
+    workload = Workload(*shapes(of))
     kernel = compiled(tmp_path, workload, config)
-    cond = np.arange(np.prod(extents(shapes[0]), dtype=int)) % 3 == 0
-    then = np.ones(np.prod(extents(shapes[1]), dtype=int), "f4")
-    else_ = np.full(np.prod(extents(shapes[2]), dtype=int), 2, "f4")
+    cond = np.arange(np.prod(extents(workload.cond_shape), dtype=int)) % 3 == 0
+    then = np.ones(np.prod(extents(workload.then_shape), dtype=int), "f4")
+    else_ = np.full(np.prod(extents(workload.else_shape), dtype=int), 2, "f4")
     out = np.zeros(extents(workload.out_shape), "f4")
     pointers = [c_void_p(array.ctypes.data) for array in (cond, then, else_, out)]
     sizes = [c_int64(SIZES[name]) for name in workload.dim_names]

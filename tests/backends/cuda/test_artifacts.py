@@ -15,7 +15,7 @@ from te_select.compiler.scheduling import schedule
 from te_select.verify.checks import CHECKS
 from te_select.verify.cuda import OnDevice
 from te_select.verify.verify import verify_kernel, with_numpy
-from tests.support import cli, flat, output, python
+from tests.support import cli, flat, output, python, shapes
 from tests.support.cuda_emulation import Emulated
 from tests.support.cuda_standin import fake_driver
 from tests.support.libraries import beside
@@ -23,11 +23,11 @@ from tests.support.oracle.doors_of_cuda import OnCuda
 
 WORKLOADS = (
     flat(4099),
-    Workload((1, 1, 33, 40), (2, 3, 33, 40), (), "bfloat16"),
-    Workload((97, 1), (97, 3), (97, 3), "uint8"),
-    Workload((33, 1, 40), (33, 6, 1), (6, 40), "float64"),
-    Workload(("n", 1), ("n", 63), ("n", 63), "float16"),
-    Workload((8, 1, 1), (8, 31, 17), (1, 31, 17), "complex128"),
+    Workload(*shapes("1,1,33,40 2,3,33,40 ()"), "bfloat16"),
+    Workload(*shapes("97,1 97,3 97,3"), "uint8"),
+    Workload(*shapes("33,1,40 33,6,1 6,40"), "float64"),
+    Workload(*shapes("n,1 n,63 n,63"), "float16"),
+    Workload(*shapes("8,1,1 8,31,17 1,31,17"), "complex128"),
 )
 ARCHS = ("sm_80", "sm_90", "sm_100")
 TARGET = f"cuda:{','.join(ARCHS)}"

@@ -12,7 +12,7 @@ from pytest import mark
 from te_select import Workload
 from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
-from tests.support import alike, flat, flat_and_scalar
+from tests.support import alike, flat, flat_and_scalar, shapes
 from tests.support import strategies as s
 from tests.support.cuda_emulation import WIDTHS, Emulated, lowered
 from tests.support.oracle.cases import shifted
@@ -112,17 +112,12 @@ def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
 
 @mark.slow
 @mark.parametrize(
-    "shapes",
-    [
-        [(70_001,)] * 3,
-        [(9_001, 1), (9_001, 3), (3,)],
-        [(401, 1), (401, 76), (76,)],
-        [(5, 1, 65), (1, 131, 1), (5, 131, 65)],
-    ],
+    "of",
+    ["70001 70001 70001", "9001,1 9001,3 3", "401,1 401,76 76", "5,1,65 1,131,1 5,131,65"],
 )
 @mark.parametrize("dtype", ["uint8", "float32", "complex128"])
-def test_every_value_of_every_knob_selects_the_same_bits(shapes, dtype, tmp_path):
-    workload = Workload(*shapes, dtype, "multidirectional")
+def test_every_value_of_every_knob_selects_the_same_bits(of, dtype, tmp_path):
+    workload = Workload(*shapes(of), dtype, "multidirectional")
     pattern = access_pattern(workload)
     space = cuda.space(pattern, None)
     assert set(space) == {field.name for field in dataclasses.fields(cuda.Config)}
@@ -148,7 +143,7 @@ def test_indices_of_64_bits_select_the_same_bits(dtype, tmp_path):
     """Test 64-bit indices on short runs: the kernel is told that no run is short."""
     workloads = [
         flat_and_scalar(9_001, dtype),
-        Workload((501, 1), (501, 48), (48,), dtype),
+        Workload(*shapes("501,1 501,48 48"), dtype),
         Workload(["a", 1, "b"], ["a", 5, 1], [5, "b"], dtype, "multidirectional"),
     ]
     functions = [lowered(w, f"kernel_{k}", vectors=8) for k, w in enumerate(workloads)]
@@ -196,7 +191,7 @@ def test_named_size_of_more_tiles_than_a_grid_is_done_whole(tmp_path, monkeypatc
 
 
 def test_side_that_a_row_or_a_block_does_not_select_is_not_read(tmp_path):
-    rows = Workload((64, 1), (64, 512), (64, 512))
+    rows = Workload(*shapes("64,1 64,512 64,512"))
     blocks = alike(64, 512)
     emulated, _ = emulate([rows, blocks], tmp_path, skip=True)
     for symbol, workload in (("kernel_0", rows), ("kernel_1", blocks)):
@@ -206,8 +201,8 @@ def test_side_that_a_row_or_a_block_does_not_select_is_not_read(tmp_path):
 
 
 def test_what_is_used_once_is_the_first_to_leave_the_caches(tmp_path):
-    blend = Workload((64, 512), (64, 512), (512,))
-    rows = Workload((64, 1), (64, 512), (512,))
+    blend = Workload(*shapes("64,512 64,512 512"))
+    rows = Workload(*shapes("64,1 64,512 512"))
     whole = 64 * 512
     emulated, _ = emulate([blend, rows], tmp_path, stream=True)
     check(emulated, "kernel_0", blend, cond=(np.arange(whole) % 2 == 0).reshape(64, 512))

@@ -12,7 +12,7 @@ from te_select.backends.cuda.compilers import archs, compile_cuda, describe, fin
 from te_select.backends.cuda.lowering import translation_unit
 from te_select.operator.access import access_pattern
 from te_select.schedules.cuda import schedule as cuda
-from tests.support import alike, flat, flat_and_scalar
+from tests.support import alike, flat, flat_and_scalar, shapes
 from tests.support.cuda_emulation import WIDTHS, lowered
 
 pytestmark = mark.slow
@@ -72,11 +72,11 @@ def test_every_pattern_compiles_to_wide_accesses_without_spills(dtype, arch):
         flat("n"),
         Workload(["a", 1], ["a", "b"], ["b"], "uint8"),
         Workload((1 << 20, 1), (1 << 20, 3), (3,), "bfloat16"),
-        Workload((100, 1, 63), (100, 77, 1), (77, 63), "uint8", "multidirectional"),
+        Workload(*shapes("100,1,63 100,77,1 77,63"), "uint8", "multidirectional"),
         Workload(["a", 1, "b"], ["a", 5, 1], [5, "b"], "complex128", "multidirectional"),
         flat_and_scalar(1 << 32, "uint8"),
         alike(dtype="float64"),
-        Workload((0, 3), (0, 3), (3,)),
+        Workload(*shapes("0,3 0,3 3")),
     ],
 )
 def test_named_odd_and_huge_sizes_use_no_local_memory(workload):

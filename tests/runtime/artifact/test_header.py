@@ -11,18 +11,18 @@ from te_select.operator import broadcast, family
 from te_select.operator.dtypes import ELEMENT_TYPES
 from te_select.runtime.artifact import header
 from te_select.runtime.artifact.manifest import NodeRecord, c_name, parse
-from tests.support import alike, flat, output
+from tests.support import alike, flat, output, shapes
 from tests.support.runtime_standin import manifest
 
 COMPILERS = {"C11": ("gcc", "-std=c11", "-x", "c"), "C++17": ("g++", "-std=c++17", "-x", "c++")}
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
 RULES = [
     alike(),
-    Workload((4, 1), (4, 8), (8,), "float16"),
-    Workload((3,), (3,), (3,), "int8", "none"),
-    Workload((3,), (2, 3, 4), (3,), "int64", "pdpd", 1),
-    Workload((2, 1), (3,), (1,), "bfloat16", "multidirectional"),
-    Workload(("class", "int"), ("class", "int"), ("int",), "complex64"),
+    Workload(*shapes("4,1 4,8 8"), "float16"),
+    Workload(*shapes("3 3 3"), "int8", "none"),
+    Workload(*shapes("3 2,3,4 3"), "int64", "pdpd", 1),
+    Workload(*shapes("2,1 3 1"), "bfloat16", "multidirectional"),
+    Workload(*shapes("class,int class,int int"), "complex64"),
     Workload(("cond", "out"), (), (), "bool", "multidirectional"),
 ]
 
@@ -91,7 +91,7 @@ def test_header_has_the_words_of_a_new_rule(monkeypatch):
     monkeypatch.setitem(broadcast.IN_WORDS, "toy", "toy, from axis {axis} on")
     monkeypatch.setattr("te_select.operator.broadcast.RULES", tuple(broadcast.IN_WORDS))
     monkeypatch.setitem(broadcast._COMBINE, "toy", broadcast._COMBINE["none"])
-    text = header.text(described([Workload((3,), (3,), (3,), "int8", "toy")])).decode()
+    text = header.text(described([Workload(*shapes("3 3 3"), "int8", "toy")])).decode()
     assert "Broadcast: toy, from axis -1 on." in text
 
 

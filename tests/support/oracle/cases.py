@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from te_select import Workload
 from te_select.operator.dtypes import ELEMENT_TYPES
-from tests.support import alike, flat
+from tests.support import alike, flat, shapes
 from tests.support import operands as random
 from tests.support.hand_made import CUDA, READ_ONLY, HandMade
 from tests.support.operands import frozen, shifted
@@ -22,8 +22,8 @@ HALVES = alike(3, 4, dtype="float16")
 OF_WIDTHS = [SAME] + [alike(3, 4, dtype=dtype) for dtype in ("int8", "bfloat16", "complex128")]
 BYTES = flat(64, "uint8")
 TRUTHS = flat(64, "bool")
-SQUARE = Workload((4, 4), (4,), (4, 4), "int32")
-NAMED = Workload(("n", 1), ("n", "m"), ("m",), "int16")
+SQUARE = Workload(*shapes("4,4 4 4,4"), "int32")
+NAMED = Workload(*shapes("n,1 n,m m"), "int16")
 LINE = flat("n")
 ROW = alike(1, 4)
 
@@ -69,13 +69,13 @@ def _case(
 
 def _selects():
     for dtype in ELEMENT_TYPES:
-        yield _case(f"elements of {dtype}", Workload((3, 1), (3, 4), (), dtype))
+        yield _case(f"elements of {dtype}", Workload(*shapes("3,1 3,4 ()"), dtype))
     for n in (0, 1, 3, 15, 17, 33, 257, 1023, 4099):
         yield _case(f"{n} elements", LINE, n=n)
     for n, m in ((1, 1), (2, 7), (0, 3), (5, 50), (16, 7), (16, 18), (16, 64)):
         yield _case(f"{n} rows of {m}", NAMED, n=n, m=m)
     yield _case("single values", alike())
-    empty = Workload((4, 0), (4, 1), (), "bfloat16", "multidirectional")
+    empty = Workload(*shapes("4,0 4,1 ()"), "bfloat16", "multidirectional")
     yield _case("no columns", empty)
     for workload, name in product((*OF_WIDTHS, TRUTHS), ("then", "else_")):
         yield _case(
@@ -222,31 +222,31 @@ _TURNED = {
     "with gaps": lambda a: np.repeat(a, 2, axis=0)[::2],
     "in columns": lambda a: np.repeat(a, 3, axis=-1)[..., ::3],
 }
-_LOOPS = (
-    ((6, 50, 3), (6, 50, 3), (6, 50, 3)),
-    ((6, 50, 1), (6, 50, 3), (6, 50, 3)),
-    ((6, 50, 3), (6, 50, 1), (6, 50, 3)),
-    ((6, 50, 3), (6, 50, 3), (6, 50, 1)),
-    ((1, 50, 1), (6, 1, 3), (6, 50, 3)),
-    ((6, 50, 1), (6, 50, 3), (1, 1, 1)),
-    ((2, 9, 1), (1, 9, 300), (2, 1, 300)),
-    ((1, 1, 1), (3, 1, 40), (3, 5, 1)),
-    ((3, 1, 4, 5, 1), (1, 2, 4, 1, 6), (3, 2, 1, 5, 6)),
-)
+_LOOPS = """\
+6,50,3 6,50,3 6,50,3
+6,50,1 6,50,3 6,50,3
+6,50,3 6,50,1 6,50,3
+6,50,3 6,50,3 6,50,1
+1,50,1 6,1,3 6,50,3
+6,50,1 6,50,3 1,1,1
+2,9,1 1,9,300 2,1,300
+1,1,1 3,1,40 3,5,1
+3,1,4,5,1 1,2,4,1,6 3,2,1,5,6
+""".splitlines()
 
 
 def _walks():
     """Loops of every kind: runs, rows and tiles, with any operand laid out in any way."""
-    every = product(enumerate(_LOOPS), enumerate(_TURNED.items()), range(3))
-    for (k, loops), (j, (how, change)), i in every:
+    walks = product(enumerate(map(shapes, _LOOPS)), enumerate(_TURNED.items()), range(3))
+    for (k, loops), (j, (how, change)), i in walks:
         dtype = ("u1", "u2", "f4", "f8", "c16")[(k + j + i) % 5]
         odd = NAMES[(k + j + i) % 4]
 
         def make(loops=loops, dtype=dtype, odd=odd, change=change):
-            shapes = (*loops, np.broadcast_shapes(*loops))
+            every = (*loops, np.broadcast_shapes(*loops))
             given = {
                 name: bits(shape, np.dtype(dtype if name != "cond" else "?"), number)
-                for number, (name, shape) in enumerate(zip(NAMES, shapes, strict=True))
+                for number, (name, shape) in enumerate(zip(NAMES, every, strict=True))
             }
             return given | {odd: change(given[odd])}
 

@@ -6,6 +6,7 @@ import te_select
 from te_select import Workload
 from te_select.tuning.fleet import measurer as fleet
 from te_select.tuning.options import open_measurer
+from tests.support import shapes
 from tests.support.tuning_candidates import BAD_BUILDER, candidate
 from tests.support.tuning_fleet import Fleet
 
@@ -46,9 +47,9 @@ def test_run_outlives_a_server_and_stops_without_any(tmp_path, monkeypatch):
 def test_server_checks_widths_and_finalists_take_turns(one):
     with open_measurer(one.url, jobs=1) as measurer:
         kinds = ["bool", "float8_e5m2", "bfloat16", "complex64", "complex128"]
-        others = [Workload((5, 1), (5, 33), (), dtype) for dtype in kinds]
-        others.append(Workload((0, 3), (0, 3), ()))
-        others.append(Workload((3, 5), (2, 3, 5, 4), (3, 5), "int16", "pdpd", 1))
+        others = [Workload(*shapes("5,1 5,33 ()"), dtype) for dtype in kinds]
+        others.append(Workload(*shapes("0,3 0,3 ()")))
+        others.append(Workload(*shapes("3,5 2,3,5,4 3,5"), "int16", "pdpd", 1))
         assert [each.failure for each in measurer.measure(map(candidate, others))] == [None] * 7
         (server,) = measurer._servers
         assert server.load.own > 0 and measurer.machine == server.machine != ""

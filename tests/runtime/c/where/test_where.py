@@ -4,6 +4,7 @@ import numpy as np
 from pytest import mark
 
 from te_select.operator import family
+from tests.support import shapes
 from tests.support.where_recorder import bits, kernels, mask, operands
 
 KB = 1 << 10
@@ -63,16 +64,17 @@ def test_elements_are_cut_into_the_widest_parts_that_there_are(alone, width, par
 
 
 @mark.parametrize(
-    "cond, x, y, number",
+    "of, number",
     [
-        ((50, 1), (50, 3), (50, 3), 9),
-        ((50, 3), (50, 3), (50, 1), 1),
-        ((50, 3), (50, 3), (1, 3), 2),
-        ((1, 3), (50, 3), (50, 1), 19),
-        ((50, 1), (50, 3), (1, 1), 11),  # of a single value, a row is made
+        ("50,1 50,3 50,3", 9),
+        ("50,3 50,3 50,1", 1),
+        ("50,3 50,3 1,3", 2),
+        ("1,3 50,3 50,1", 19),
+        ("50,1 50,3 1,1", 11),  # of a single value, a row is made
     ],
 )
-def test_short_rows_are_done_many_at_a_time(alone, cond, x, y, number):
+def test_short_rows_are_done_many_at_a_time(alone, of, number):
+    cond, x, y = shapes(of)
     given = (mask(*cond), bits(*x), bits(*y))
     assert kernels(alone.asked(*given)) == [(f"w4_rows{number:02}", 50, 3)]
 
@@ -88,16 +90,17 @@ def test_runs_do_the_work_of_a_missing_kernel_of_rows_once(alone):
 
 
 @mark.parametrize(
-    "cond, x, y",
+    "of",
     [
-        ((30,), (30,), (30,)),  # one row, however short
-        ((9, 1), (9, 30), (30,)),
-        ((9, 1), (9, 30), (9, 30)),
-        ((2, 9, 1), (1, 9, 30), (2, 1, 30)),
+        "30 30 30",  # one row, however short
+        "9,1 9,30 30",
+        "9,1 9,30 9,30",
+        "2,9,1 1,9,30 2,1,30",
     ],
 )
 @mark.parametrize("dtype", ["u1", "c16"])
-def test_result_names_the_kernel_that_was_asked(alone, cond, x, y, dtype):
+def test_result_names_the_kernel_that_was_asked(alone, of, dtype):
+    cond, x, y = shapes(of)
     inputs = mask(*cond), bits(*x, dtype=dtype), bits(*y, dtype=dtype)
     number = alone.select(*inputs, np.zeros(np.broadcast_shapes(cond, x, y), dtype))
     (asked,) = {note.kernel for note in alone.notes()}
