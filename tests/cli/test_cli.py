@@ -8,6 +8,7 @@ import time
 from importlib import metadata
 from json import loads
 from pathlib import Path
+from shlex import join, split
 from signal import SIG_IGN, SIGINT, signal
 from subprocess import PIPE, Popen
 from sys import executable
@@ -23,53 +24,59 @@ from tests.support.cli import FLAGS, refused, run, run_json
 from tests.support.libraries import beside
 
 
+def words_of(line):
+    """The words of a command line, in which FLAGS stands for those of a workload."""
+    return split(line.replace("FLAGS", join(FLAGS)))
+
+
 @mark.parametrize(
-    "args, message",
+    "line, message",
     [
-        (["compile", *FLAGS], "Missing option"),
-        (["compile", "--cond", "4", "-o", "x.so"], "no --then, --else; expected a shape such as"),
-        (["compile", "-o", "x.so"], "no workload is given; expected --cond, --then and --else"),
-        (["compile", "--cond", "4,,2", "--then", "4", "--else", "", "-o", "x.so"],
+        ("compile FLAGS", "Missing option"),
+        ("compile --cond 4 -o x.so", "no --then, --else; expected a shape such as"),
+        ("compile -o x.so", "no workload is given; expected --cond, --then and --else"),
+        ("compile --cond 4,,2 --then 4 --else '' -o x.so",
          "cond dim '' is not a name (letters, digits, _)"),
-        (["compile", *FLAGS, "--op", "tf", "-o", "x.so"], "expected one of onnx, openvino, onednn"),
-        (["compile", *FLAGS, "--op", "onnx", "--axis", "1", "-o", "x.so"], "must be left out"),
-        (["compile", *FLAGS, "--auto-broadcast", "x", "-o", "x.so"],
+        ("compile FLAGS --op tf -o x.so", "expected one of onnx, openvino, onednn"),
+        ("compile FLAGS --op onnx --axis 1 -o x.so", "must be left out"),
+        ("compile FLAGS --auto-broadcast x -o x.so",
          "is not one of none, numpy, pdpd, multidirectional"),
-        (["compile", "--workload", "{", "-o", "x.so"], "--workload '{' is not JSON"),
-        (["compile", "--workload", "{}", "-o", "x.so"], "lacks cond_shape; expected the fields"),
-        (["compile", *FLAGS, "--shape", "4"], "No such option: --shape"),
-        (["build"], "expected one of compile, verify, inspect, env"),
-        (["verify"], "Missing argument 'LIBRARY'"),
-        (["verify", "a.so", "--check", "x"], "'x' is not known; expected one of random, all_true"),
-        (["verify", "a.so", "--seed", "-1"], "--seed"),
-        (["inspect", "a.so", *FLAGS], "--cond has no meaning beside a library"),
-        (["inspect", *FLAGS, "--source", "c"], "expected one of te, scheduled, tir, llvm, asm"),
-        (["inspect", *FLAGS, "--source", "sass"], "source 'sass' is not known for"),
-        (["verify", "missing.so"], "missing.so is missing; expected one, as te-select compile"),
-        (["inspect", "a.so", "--target", "znver5"], "--target has no meaning beside a library"),
-        (["compile", *FLAGS, "-o", "x.txt"], "-o x.txt does not end in .so"),
-        (["compile", *FLAGS, "-o", "x.so", "--tuning-logs", "missing"],
+        ("compile --workload { -o x.so", "--workload '{' is not JSON"),
+        ("compile --workload {} -o x.so", "lacks cond_shape; expected the fields"),
+        ("compile FLAGS --shape 4", "No such option: --shape"),
+        ("build", "expected one of compile, verify, inspect, env"),
+        ("verify", "Missing argument 'LIBRARY'"),
+        ("verify a.so --check x", "'x' is not known; expected one of random, all_true"),
+        ("verify a.so --seed -1", "--seed"),
+        ("inspect a.so FLAGS", "--cond has no meaning beside a library"),
+        ("inspect FLAGS --source c", "expected one of te, scheduled, tir, llvm, asm"),
+        ("inspect FLAGS --source sass", "source 'sass' is not known for"),
+        ("verify missing.so", "missing.so is missing; expected one, as te-select compile"),
+        ("inspect a.so --target znver5", "--target has no meaning beside a library"),
+        ("compile FLAGS -o x.txt", "-o x.txt does not end in .so"),
+        ("compile FLAGS -o x.so --tuning-logs missing",
          "--tuning-logs 'missing' is no folder; expected one, or none"),
-        (["compile", *FLAGS, "-o", "x.so", "--require-record", "nah"], "expected one of own, near"),
-        (["inspect", *FLAGS, "--target", "foo"], "target 'foo' is not known; expected native"),
+        ("compile FLAGS -o x.so --require-record nah", "expected one of own, near"),
+        ("inspect FLAGS --target foo", "target 'foo' is not known; expected native"),
     ],
 )  # fmt: skip
-def test_bad_usage_exits_2_and_says_what_is_accepted(args, message):
-    assert message in refused(*args)
+def test_bad_usage_exits_2_and_says_what_is_accepted(line, message):
+    assert message in refused(*words_of(line))
 
 
 @mark.parametrize(
-    "args, kind",
+    "line, kind",
     [
-        (["compile", *FLAGS, "--dtype", "f4", "-o", "x.so"], "DTypeError"),
-        (["inspect", "missing.so"], "UsageError"),
-        (["compile", *FLAGS, "-o", "/proc/x.so"], "ArtifactError"),
+        ("compile FLAGS --dtype f4 -o x.so", "DTypeError"),
+        ("inspect missing.so", "UsageError"),
+        ("compile FLAGS -o /proc/x.so", "ArtifactError"),
     ],
 )
-def test_an_error_has_its_kind_in_json(args, kind):
+def test_an_error_has_its_kind_in_json(line, kind):
     code = 1 if kind == "ArtifactError" else 2
-    said = refused(*args, code=code)
-    as_json = run(*args, "--json")
+    words = words_of(line)
+    said = refused(*words, code=code)
+    as_json = run(*words, "--json")
     assert as_json.exit_code == code
     document = loads(as_json.stdout)
     assert document["kind"] == kind
@@ -113,19 +120,19 @@ INTERRUPTED = f"te-select: error: {interrupts.TEXT}\n"
 
 
 @mark.parametrize(
-    "args, during",
+    "line, during",
     [
-        (["compile", *FLAGS, "-o", "LIBRARY"], "te_select.compiler.export.build_scheduled"),
-        (["logs", "list"], "te_select.cli.console.Group.make_context"),
+        ("compile FLAGS -o LIBRARY", "te_select.compiler.export.build_scheduled"),
+        ("logs list", "te_select.cli.console.Group.make_context"),
     ],
 )
-def test_interrupt_is_one_line_and_leaves_files_whole(args, during, one, tmp_path, monkeypatch):
+def test_interrupt_is_one_line_and_leaves_files_whole(line, during, one, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     library = Path(shutil.copy(one, tmp_path / "mask.so"))
     monkeypatch.setattr(during, interrupt)
-    words = [str(library) if word == "LIBRARY" else word for word in args]
+    words = [str(library) if word == "LIBRARY" else word for word in words_of(line)]
     result = run(*words)
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", INTERRUPTED)
     document = loads(run(*words, "--json").stdout)
@@ -251,20 +258,20 @@ def test_h_is_help_on_every_verb(verb):
 
 
 @mark.parametrize(
-    "words, message",
+    "line, message",
     [
         (
-            ["where", "build", "--target", "a", "--target=b"],
+            "where build --target a --target=b",
             "--target is given 2 times; expected it once, a list such as x86-64-v2,x86-64-v3\n",
         ),
-        (["compile", "--cond", "1", "--cond", "2", "--cond", "3"], "--cond is given 3 times; exp"),
-        (["compile", "-o", "a.so", "--output", "b.so"], "--output is given 2 times; expected it"),
-        (["compile", "--cond"], "Option '--cond' requires an argument."),
-        (["logs", "list", "--json=1"], "Option '--json' does not take a value."),
+        ("compile --cond 1 --cond 2 --cond 3", "--cond is given 3 times; exp"),
+        ("compile -o a.so --output b.so", "--output is given 2 times; expected it"),
+        ("compile --cond", "Option '--cond' requires an argument."),
+        ("logs list --json=1", "Option '--json' does not take a value."),
     ],
 )
-def test_option_with_too_many_values_or_too_few_is_refused(words, message):
-    assert refused(*words).startswith(f"te-select: error: {message}")
+def test_option_with_too_many_values_or_too_few_is_refused(line, message):
+    assert refused(*words_of(line)).startswith(f"te-select: error: {message}")
 
 
 def test_warning_is_one_line(tmp_path):

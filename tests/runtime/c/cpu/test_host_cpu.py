@@ -44,35 +44,35 @@ CAP = f"{SERIAL},stream_per_thread=1000,stream_per_l3=300,fill_per_thread=400,fi
     "profile, how, bytes_, expected",
     [
         # Stores past the cache begin at the bytes of out that were asked for, or never.
-        ("", {"stream_from": 64}, (15, 60, 60, 60), (1, False, False)),
-        ("", {"stream_from": 64}, (16, 64, 64, 64), (1, True, False)),
+        ("", {"stream_from": 64}, "15 60 60 60", (1, False, False)),
+        ("", {"stream_from": 64}, "16 64 64 64", (1, True, False)),
         # Threads are as many as the bytes moved are worth.
-        ("", {"bytes_per_thread": 100}, (15, 60, 60, 60), (1, False, False)),  # 195
-        ("", {"bytes_per_thread": 100}, (16, 64, 64, 64), (2, False, False)),  # 208
-        ("", {"bytes_per_thread": 100}, (1000, 4000, 4000, 4000), (4, False, False)),
-        ("bytes_per_thread=6500", OF_MACHINE, (999, 3996, 3996, 3996), (1, False, False)),
-        ("bytes_per_thread=6500", OF_MACHINE, (1000, 4000, 4000, 4000), (2, False, False)),
+        ("", {"bytes_per_thread": 100}, "15 60 60 60", (1, False, False)),  # 195
+        ("", {"bytes_per_thread": 100}, "16 64 64 64", (2, False, False)),  # 208
+        ("", {"bytes_per_thread": 100}, "1000 4000 4000 4000", (4, False, False)),
+        ("bytes_per_thread=6500", OF_MACHINE, "999 3996 3996 3996", (1, False, False)),
+        ("bytes_per_thread=6500", OF_MACHINE, "1000 4000 4000 4000", (2, False, False)),
         # The knob or the machine says to look at cond first, in calls of several threads.
-        ("skip=2", {"bytes_per_thread": 100, "skip": 0}, (1000, 4, 4, 4000), (4, False, False)),
-        ("skip=0", {"bytes_per_thread": 100, "skip": 1}, (1000, 4, 4, 4000), (4, False, True)),
-        ("skip=0", {"bytes_per_thread": 100, "skip": -1}, (1000, 4, 4, 4000), (4, False, False)),
-        ("skip=2", {"bytes_per_thread": 100, "skip": -1}, (1000, 4, 4, 4000), (4, False, True)),
-        ("skip=2", {"bytes_per_thread": 100, "skip": -1}, (1, 4, 4, 4), (1, False, False)),
-        ("skip=1", REREAD, (1000, 4, 4, 4000), (4, False, False)),
-        ("skip=2", REREAD, (1000, 4, 4, 4000), (4, False, True)),
+        ("skip=2", {"bytes_per_thread": 100, "skip": 0}, "1000 4 4 4000", (4, False, False)),
+        ("skip=0", {"bytes_per_thread": 100, "skip": 1}, "1000 4 4 4000", (4, False, True)),
+        ("skip=0", {"bytes_per_thread": 100, "skip": -1}, "1000 4 4 4000", (4, False, False)),
+        ("skip=2", {"bytes_per_thread": 100, "skip": -1}, "1000 4 4 4000", (4, False, True)),
+        ("skip=2", {"bytes_per_thread": 100, "skip": -1}, "1 4 4 4", (1, False, False)),
+        ("skip=1", REREAD, "1000 4 4 4000", (4, False, False)),
+        ("skip=2", REREAD, "1000 4 4 4000", (4, False, True)),
         # The machine decides from where stores pass its caches: by the bytes moved, or of a fill
         # by the bytes written. One value of cond reads one side.
-        (CAP, OF_MACHINE, (1, 500, 500, 798), (1, False, False)),
-        (CAP, OF_MACHINE, (1, 500, 500, 799), (1, True, False)),
-        (CAP, OF_MACHINE, (1, 1, 1, 599), (1, False, False)),
-        (CAP, OF_MACHINE, (1, 1, 1, 600), (1, True, False)),
-        (FILLS, OF_MACHINE, (100, 100, 4, 408), (1, False, False)),
-        (FILLS, OF_MACHINE, (100, 100, 4, 409), (1, True, False)),
+        (CAP, OF_MACHINE, "1 500 500 798", (1, False, False)),
+        (CAP, OF_MACHINE, "1 500 500 799", (1, True, False)),
+        (CAP, OF_MACHINE, "1 1 1 599", (1, False, False)),
+        (CAP, OF_MACHINE, "1 1 1 600", (1, True, False)),
+        (FILLS, OF_MACHINE, "100 100 4 408", (1, False, False)),
+        (FILLS, OF_MACHINE, "100 100 4 409", (1, True, False)),
     ],
 )
 def test_plan_follows_the_knobs_and_the_machine(probe, monkeypatch, profile, how, bytes_, expected):
     monkeypatch.setenv("TE_SELECT_PROFILE", profile or SERIAL)
-    until(probe(**how), expected, *bytes_)
+    until(probe(**how), expected, *map(int, bytes_.split()))
 
 
 def test_call_of_one_thread_inside_the_caches_is_small(probe):
