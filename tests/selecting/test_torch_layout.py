@@ -98,3 +98,10 @@ def test_every_way_of_a_call_has_the_strides_of_torch(extents):
                 ways |= by_operator(*given)
                 same(*planned(*given), given)
             same(ways, torch.where(*given).stride(), given)
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_channels_last_is_compact_whatever_lies_along_ones(step):
+    cond = torch.zeros(9, dtype=torch.bool).as_strided((1, 2, 1, 3), (step, 1, step, 2))
+    x = torch.zeros(9).as_strided(cond.shape, cond.stride())
+    assert of_torch(cond, x, x).stride() == torch.where(cond, x, x).stride() == (6, 1, 6, 2)

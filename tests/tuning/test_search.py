@@ -117,7 +117,7 @@ def test_small_space_is_tried_whole(monkeypatch):
     assert set(proposed(FEW, 64, 0, by_piece)) == set(every)
 
 
-def test_search_ends_when_nothing_untried_promises_a_percent():
+def test_search_ends_when_nothing_untried_promises_a_percent(monkeypatch):
     every = Space(BIG, V4).configs
     first = 1 + len(one_by_one(every))
 
@@ -129,6 +129,8 @@ def test_search_ends_when_nothing_untried_promises_a_percent():
     both = tried(lambda c: 1e-3 * (0.9 if c.unroll == 8 else 1) * (0.9 if c.piece == 4096 else 1))
     assert first < len(both) < 64
     assert any(c.unroll == 8 and c.piece == 4096 for c in both[first:])
+    monkeypatch.setattr("statistics.median", lambda _: 0.0)  # all take less than was promised
+    assert len(tried(lambda _: 1e-3)) == 64
 
 
 def test_search_ends_when_promises_of_noise_are_not_kept():
