@@ -121,7 +121,7 @@ def prune(logs: Path, target: str = "*") -> list[str]:
     -------
     list of str
         One line for each record and each damaged line that was dropped, and for each file that is
-        not a log.
+        not a log and was left as it is.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def prune(logs: Path, target: str = "*") -> list[str]:
     """
     gone: list[str] = []
     for name, entries, complaints in contents(logs, target):
-        gone += complaints
+        gone += [each if entries else f"{each}; left as it is" for each in complaints]
         useless = []
         for entry in entries:
             if why := doubt.unusable(entry):

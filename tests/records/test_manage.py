@@ -4,6 +4,7 @@ from pytest import raises
 
 from te_select import TuningError
 from te_select.records import log
+from te_select.records.folders import SESSIONS
 from te_select.records.manage import merge, prune
 from te_select.records.writer import put
 from tests.support import flat
@@ -65,3 +66,13 @@ def test_prune_drops_what_no_compilation_uses(tmp_path, entries):
     assert keys(folder) == [entries[0].key, entries[2].key]
     assert len(gone) == 2
     assert prune(tmp_path) == []
+
+
+def test_prune_says_that_a_file_without_records_stays(tmp_path):
+    file = tmp_path / "znver3" / SESSIONS
+    file.parent.mkdir()
+    file.write_text("garbage")
+    for _ in range(2):
+        (line,) = prune(tmp_path)
+        assert "no usable line" in line and line.endswith("; left as it is")
+    assert file.read_text() == "garbage"
