@@ -29,7 +29,7 @@ def check(kernel, workload, seed=0):
     assert np.array_equal(s.as_bytes(out), s.expected(workload, *operands))
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(
     s.workloads(),
     st.integers(0, 2**32 - 1),

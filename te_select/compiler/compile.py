@@ -103,7 +103,7 @@ def compile(
                 workload, target, tuning_logs, config=config, require_record=require_record
             )
     except ToolchainError:
-        if name is not None and (found := _newest(name, kept)) is not None:
+        if name is not None and (found := _used_last(name, kept)) is not None:
             return found
         raise
     # Records may have been added meanwhile.
@@ -135,7 +135,7 @@ def _records(tuning_logs: Any) -> list[str | bytes]:
     return found
 
 
-def _newest(name: str, kept: Callable[..., Kernel | None]) -> Kernel | None:
+def _used_last(name: str, kept: Callable[..., Kernel | None]) -> Kernel | None:
     """The kernel of the same call that was used last, of whatever compiler, and can run here."""
     call = name.rpartition("-")[0]
     names = (path.name for path in cache.entries())

@@ -156,6 +156,7 @@ def test_bench_fails_if_a_kernel_of_ours_is_wrong(wrong, code, monkeypatch):
         ([*SMALL, "--peers", "x"], "--peers 'x' names no peer"),
         ([*SMALL, "--plot", "/proc/x.png"], "/proc/x.png cannot be written: No such file"),
         ([*SMALL, "--plot", "x.bmp"], "--plot x.bmp ends in none of .png, .svg, .pdf"),
+        (["--cond", "n", "--then", "n", "--else", ""], "--size n=8"),
         (["--cond", "n", "--then", "m,n", "--else", "", "--size", "n=1:9"], "the dims m, n of "),
     ],
 )

@@ -67,6 +67,7 @@ def test_bad_usage_exits_2_and_says_what_is_accepted(line, message):
 @mark.parametrize(
     "line, kind",
     [
+        ("compile --cond 3 --then 2 --else '' -o x.so", "BroadcastError"),
         ("compile FLAGS --dtype f4 -o x.so", "DTypeError"),
         ("inspect missing.so", "UsageError"),
         ("compile FLAGS -o /proc/x.so", "ArtifactError"),

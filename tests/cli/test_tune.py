@@ -243,6 +243,7 @@ def test_broken_measuring_prints_what_was_tuned_and_exits_1(tmp_path, fake, monk
         ([*FLAGS, "--trials", "0"], "trials is 0; expected an int of 1"),
         (["--library", "/nope.so"], "/nope.so is missing; expected one"),
         ([*FLAGS, "--suite", "default"], "--library is given; expected one"),
+        (["--where", "w4 n:te", "--library", "a.so"], "--captured and --library is given"),
         (["--where", "w4 n:te", "--captured", "a.json"], "--captured and --library is given"),
         (["--where", "w4 n:no"], "'w4 n:no' is no kernel; expected one, such as 'w4 n:cte'"),
         ([], "no workload is given"),

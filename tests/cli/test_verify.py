@@ -52,6 +52,7 @@ def test_verify_shows_a_failure_and_exits_1(one, monkeypatch):
     result = run("verify", one, "--check", "random", "--seed", "3")
     assert result.exit_code == 1
     assert "message  out[0,0] is 0x0" in result.stdout
+    assert f"te-select verify {one} --kernel" in result.stdout
     assert " --seed 3 --check random\n" in result.stdout
     assert "\npassed   False\nseed     3\n" in result.stdout
     assert "  0 of 1 passed\n" in result.stdout

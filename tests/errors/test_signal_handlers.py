@@ -22,7 +22,7 @@ from tests.support.runtime_standin import kernel
 SOURCES = Path(te_select.__file__).parent
 N = 64
 W = flat(N)
-EVERY_LINE, SOME_LINES = 1000, 20  # lines of a call; of files there are more
+EVERY_LINE, SOME_LINES = 1000, 40  # lines of a call; of files there are more
 COND = np.arange(N) % 3 == 0
 X = np.arange(N, dtype="f4")
 Y = np.ones(N, "f4")

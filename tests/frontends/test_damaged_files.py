@@ -55,7 +55,7 @@ def damage_all(source):
     target = path.with_name("damaged.onnx")
     data = path.read_bytes()
     rng = random.Random(0)
-    for _ in range(80):
+    for _ in range(150):
         target.write_bytes(damaged_graph(data, rng) if rng.random() < 0.6 else damaged(rng, data))
         try:
             read_model(target)

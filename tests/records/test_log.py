@@ -29,7 +29,10 @@ OF_0_2 = {"record": "w4", "config": {}, "default_seconds": 1e-3, "trials": 3, "f
         "{}",
         dumps({"record": "w4"}),
         dumps({"workload": "w"}),
-        *({"default_seconds": value} for value in ("x", {}, float("inf"), 1e-38, -1.0, 1, 1e38)),
+        *(
+            {"default_seconds": value}
+            for value in ("x", {}, float("inf"), 0.0, 1e-38, -1.0, 1, 1e38)
+        ),
         *({name: value} for name in ("trials", "failed") for value in (float("inf"), -1, "x")),
         *({"config": value} for value in (None, {"vector_bytes": [1]}, {"unroll": 1.5})),
         *({"target": value} for value in ("llvm", "[]", {"kind": "llvm"})),

@@ -38,6 +38,7 @@ def test_only_records_that_beat_the_default_are_copied_if_asked(tmp_path):
     put(source, [won, unsure, make(SMALL), make(FEW)])
     merged = merge(tmp_path / "source", tmp_path / "mine", better=True)
     assert (merged.taken, merged.refused) == ([f"{V4.name}/{won.key}"], [])
+    assert len(merge(tmp_path / "source", tmp_path / "whole").taken) == 4
     assert len(merge(tmp_path / "source", tmp_path / "all", "x*-v4", "w4_*").taken) == 3
 
 

@@ -9,7 +9,7 @@ from tests.support.neighbours import ByMethod, OfItsOwnRule
 from tests.support.where_calls import difference, outcome
 
 SEEDS = pytest.mark.parametrize("seed", range(8))
-EACH = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "800")) // 8  # random calls of a seed
+EACH = int(os.environ.get("TE_SELECT_RANDOM_CALLS", "1600")) // 8  # random calls of a seed
 COND = np.array([True, False])
 LARGE = np.ones(20_000, bool)
 F4, F2, I1, U1 = (np.ones(2, each) for each in ("f4", "f2", "i1", "u1"))

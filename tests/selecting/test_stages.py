@@ -49,7 +49,7 @@ def test_random_calls_are_those_of_numpy(seed):
 
 
 def test_threads_and_stores_past_the_cache_change_no_bits():
-    code = "from tests.selecting.test_stages import *; check_random(9, 30, 300_000); spread()"
+    code = "from tests.selecting.test_stages import *; check_random(9, 60, 300_000); spread()"
     python(code, cwd=ROOT, TE_SELECT_NUM_THREADS="3", TE_SELECT_PROFILE=FORCED)
 
 

@@ -260,9 +260,9 @@ def _build(part: str) -> bytes:
     try:
         image = _built(family.in_words(part), [part])
     except ModuleNotFoundError as error:
-        return _newest(part, not_installed("to build kernels", error))
+        return _used_last(part, not_installed("to build kernels", error))
     except (SelectError, ImportError) as error:
-        return _newest(part, error)
+        return _used_last(part, error)
     cache.keep(name, image)
     return image
 
@@ -304,7 +304,7 @@ def _holds(name: str, part: str) -> bool:
     return name in (cache.name_of(f"where_{each}", digest) for each in (part, WHOLE))
 
 
-def _newest(part: str, why: Exception) -> bytes:
+def _used_last(part: str, why: Exception) -> bytes:
     """Load the entry used last that holds a part and fits; ``why`` there is none to build."""
     for path in cache.entries():
         name = path.name

@@ -2,11 +2,13 @@
 
 import sys
 import sysconfig
+from itertools import product
 
 from pytest import importorskip, mark
 
 from te_select.runtime.call import _extension as extension
 from tests.support import python
+from tests.support.cases import the_others_slow
 
 IN_ANOTHER = """
     import sys, textwrap
@@ -46,6 +48,7 @@ def test_import_leaves_the_lock_as_it_is():
     assert is_enabled() is not bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
+CALLS = [*product(("float32", "bfloat16"), ("number", "scalar of NumPy"))]
 ENDING = """
     import sys, threading, time
     import numpy as np
@@ -67,7 +70,7 @@ ENDING = """
 """
 
 
-@mark.parametrize("dtype, number", [("float32", "number"), ("bfloat16", "scalar of NumPy")])
+@mark.parametrize("dtype, number", the_others_slow(CALLS, [CALLS[0], CALLS[-1]]))
 def test_threads_may_call_while_the_interpreter_ends(dtype, number):
     importorskip("ml_dtypes")
     python(ENDING, dtype, number)

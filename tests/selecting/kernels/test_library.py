@@ -45,7 +45,7 @@ NO_BUILD = """
     from te_select.selecting.kernels import library
     from te_select.errors import ToolchainError
     def refuse(part):
-        return library._newest(part, ToolchainError("no C compiler is found"))
+        return library._used_last(part, ToolchainError("no C compiler is found"))
     library._build = refuse
 """
 
@@ -88,10 +88,10 @@ def test_entry_of_another_cpu_is_passed_over_and_stays(folder, entry, monkeypatc
     for age, path in enumerate((other, damaged, fits)):
         utime(path, (9e8 - age, 9e8 - age))
     why = ArtifactError("no compiler")
-    assert library._newest("w4", why) == fits.read_bytes()
+    assert library._used_last("w4", why) == fits.read_bytes()
     fits.unlink()
     with raises(ArtifactError, match="no compiler"):
-        library._newest("w4", why)
+        library._used_last("w4", why)
     assert other.exists() and damaged.exists()
 
 
@@ -109,12 +109,12 @@ def test_entry_that_the_extension_refuses_is_passed_over(folder, entry, monkeypa
     monkeypatch.setattr(library, "extension", types.SimpleNamespace(install=install))
     monkeypatch.setattr("te_select.selecting.kernels.library._first", None)
     monkeypatch.setattr("te_select.selecting.kernels.library._loaded", set())
-    assert library._newest("w4", ArtifactError("no compiler")) == older.read_bytes()
+    assert library._used_last("w4", ArtifactError("no compiler")) == older.read_bytes()
     assert len(installed) == 2 and "w4" in library._loaded
     with raises(ArtifactError, match="no compiler"):
         installed.clear()
         older.unlink()
-        library._newest("w4", ArtifactError("no compiler"))
+        library._used_last("w4", ArtifactError("no compiler"))
 
 
 def test_use_finds_the_library_of_this_machine(tmp_path, entry):

@@ -75,7 +75,8 @@ def test_error_is_a_loss_before_the_time_is_over(worker, clock, monkeypatch, sec
 @mark.parametrize("turns, asked", [(None, rounds.FEWEST), (4, 4)])
 def test_kernels_take_so_many_turns(worker, turns, asked):
     found = worker.times({"a": lambda: 1.0, "b": lambda: 2.0}, turns)
-    assert [timing.seconds for timing in found.values()] == [(1.0,) * asked, (2.0,) * asked]
+    seconds = {name: timing.seconds for name, timing in found.items()}
+    assert seconds == {"a": (1.0,) * asked, "b": (2.0,) * asked}
 
 
 def test_sample_is_warmed_up_and_has_the_seconds_of_others(worker):

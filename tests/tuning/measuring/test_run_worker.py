@@ -92,6 +92,8 @@ def test_operands_that_a_candidate_changed_are_found():
 
 def test_what_does_not_fit_is_refused_before_it_is_made(monkeypatch):
     assert memory_needed(W) == 2 * 64 + 4 * (64 * 500 + 1 + 3 * 64 * 500)
+    monkeypatch.setattr(run_worker, "memory_available", lambda: memory_needed(W) - 1)
+    assert "GiB of memory are available" in run_worker.refusal(W)
     monkeypatch.setattr(run_worker, "memory_available", lambda: 1 << 29)
     large = masked_rows(1 << 20, 64)
     assert "take 1.0 GiB, and 0.5 GiB of memory are available" in run_worker.refusal(large)
