@@ -36,8 +36,9 @@ static int look_after(te_select_pool* p, uint32_t by_helpers, int64_t waited) {
   return p->runtimes;
 }
 
-/* After calls without help. */
+/* After calls without help; what real helpers did on a busy machine counts no longer. */
 int crowd(void) {
+  the_pool()->starved_calls = 0;
   the_pool()->unhelped_calls = STARVED_CALLS - 1;
   return look_after(the_pool(), 0, 0);
 }
