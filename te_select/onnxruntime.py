@@ -124,7 +124,8 @@ def _onnxruntime() -> Any:
     version = onnxruntime.__version__
     if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
         raise ToolchainError(
-            f"onnxruntime {version} takes no kernels from plug-ins; expected 1.24 or newer"
+            f"onnxruntime {version} takes no kernels from plug-ins; expected "
+            f"{'.'.join(map(str, _OLDEST))} or newer"
         )
     return onnxruntime
 

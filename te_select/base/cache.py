@@ -58,6 +58,11 @@ def name_of(what: str, digest: str) -> str:
     return f"te_select-{what}-{digest}.so"
 
 
+def path_of(name: str) -> Path:
+    """Where an entry lies, whether it is there or not."""
+    return folder().joinpath(name)
+
+
 def read(name: str) -> bytes | None:
     """Read an entry; None if there is none that may be trusted.
 
@@ -72,7 +77,7 @@ def read(name: str) -> bytes | None:
         What the file holds. Whoever uses it checks it.
     """
     try:
-        path = folder().joinpath(name)
+        path = path_of(name)
         _check(path.parent)
         with on_disk.opened(path, "an entry", os.O_NOFOLLOW) as file:
             if not _is_mine(os.fstat(file.fileno())):
@@ -93,7 +98,7 @@ def taken(name: str, use: Callable[[bytes], _Used], *, damaged: bool = True) -> 
     except ArtifactError:
         if damaged:
             with suppress(OSError):
-                folder().joinpath(name).unlink()
+                path_of(name).unlink()
         return None
 
 
@@ -110,7 +115,8 @@ def write(name: str, data: bytes) -> Path:
     CacheError
         If the folder is not the user's own, or cannot be written.
     """
-    where = folder()
+    path = path_of(name)
+    where = path.parent
     most = limit()
     if len(data) > most:
         raise CacheError(f"{name} has {len(data)} bytes, more than {SIZE} allows")
@@ -119,13 +125,13 @@ def write(name: str, data: bytes) -> Path:
             where.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check(where)
         _shrink(most - len(data))
-        atomic.replace_all({where.joinpath(name): data}, mode=0o600)
+        atomic.replace_all({path: data}, mode=0o600)
     except CacheError:
         raise
     except caught(OSError, ArtifactError) as error:
         advice = f"set {FOLDER} to a folder that you may write"
         raise CacheError(f"{where} cannot be used: {error}; {advice}") from error
-    return where.joinpath(name)
+    return path
 
 
 def keep(name: str, data: bytes) -> None:

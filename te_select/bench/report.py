@@ -11,7 +11,7 @@ from typing import Any
 from te_select.bench.row import OURS, Options, Row
 from te_select.bench.suite import DEFAULT
 from te_select.operator.broadcast import count_of
-from te_select.records.doubt import BUSY
+from te_select.records.doubt import are_busy
 
 FIGURES = ("ms", "GB/s", "% of roof", "its ms", "times best", "times NumPy")
 # The columns that a narrow terminal leaves out, in this order.
@@ -121,7 +121,7 @@ def _of_rows(results: Results) -> Iterator[str]:
         yield "* of medians head to head, in rounds of the two alone after those shown"
     if queued := sorted({name for row in rows for name in row.queued}):
         yield f"with the cost of launches, not from a CUDA graph: {', '.join(queued)}"
-    if results.busy > BUSY:
+    if are_busy(results.busy):
         yield (
             f"others were using {results.busy:.1f} cores when this began; what waits for all cores "
             "was slowed more than the rest: measure again on an idle machine"

@@ -34,7 +34,7 @@ def profile_command(
 
     Example: te-select profile --dry-run
     """
-    from te_select.records.doubt import BUSY  # noqa: PLC0415 - kept off --help
+    from te_select.records.doubt import are_busy  # noqa: PLC0415 - kept off --help
     from te_select.timing.cores import busy_cores  # noqa: PLC0415 - as above
 
     profile = kinds.profiler()
@@ -49,7 +49,7 @@ def profile_command(
     if not dry_run:
         Path(current.file).parent.mkdir(parents=True, exist_ok=True)
     busy = busy_cores()
-    if busy > BUSY and not force:
+    if are_busy(busy) and not force:
         raise SelectError(
             f"other programs use {busy:.1f} cores, so that times would not be this machine's; "
             "expected idle cores, or --force"
@@ -74,7 +74,7 @@ def profile_command(
             f"for other machines like this one: TE_SELECT_PROFILE={','.join(measured.pairs)}",
         ],
     }
-    if busy > BUSY:
+    if are_busy(busy):
         document["notes"].append(
             f"other programs used {busy:.1f} cores meanwhile, so that these values may be wrong"
         )

@@ -41,7 +41,7 @@ _KNOWN = {  # by the names that versions have: the component's name, its licence
     "tvm_ffi": ("Apache TVM FFI", "Apache-2.0", "code"),  # its C header
     "tvm": ("Apache TVM", "Apache-2.0", "compiler"),
 }
-_C_COMPILERS = {  # by a word of the line that they print
+_LICENCES = {  # by a word of the line that they print
     "clang": ("Clang", "Apache-2.0 WITH LLVM-exception"),
     "gcc": ("GCC", "GPL-3.0-or-later WITH GCC-exception-3.1"),
 }
@@ -188,7 +188,7 @@ def _c_compiler(command: tuple[str, ...]) -> Component:
     line = first_line(*command, "--version") or ""
     # The line of GCC has the name under which it was called, such as cc; only GCC has this option.
     text = "gcc" if first_line(*command, "-dumpfullversion") and "clang" not in line else line
-    known = (each for word, each in _C_COMPILERS.items() if word in text.lower())
+    known = (each for word, each in _LICENCES.items() if word in text.lower())
     name, licence = next(known, (Path(command[0]).name, ""))
     found = _NUMBER.findall(line)
     return Component(name, found[-1] if found else "unknown", "compiler", licence)

@@ -150,7 +150,7 @@ def _from_cache(
     """The kernel in the cache, if it is of the workload and its configs are those of records."""
 
     def load(image: bytes) -> Kernel | loading.Library:
-        return loading.load_image(image, cache.folder().joinpath(name))
+        return loading.load_image(image, cache.path_of(name))
 
     made = cache.taken(name, load, damaged=damaged)
     if not isinstance(made, Kernel) or made.workload != workload:

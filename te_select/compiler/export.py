@@ -112,8 +112,7 @@ def export(  # noqa: PLR0913 - one for each choice
     if static and not kind.c_functions:
         raise ArgumentError(f"static code is not for targets of the kind {kind.name}")
     ending = stored.OBJECT if static == "object" else stored.ARCHIVE
-    readable = [".json", ".h"] if kind.c_functions else [".json"]
-    endings = [*readable, ending] if static else readable
+    endings = [*stored.DERIVED, ending] if static else stored.DERIVED
     paths = [stored.check_path(each, endings) for each in _paths(path, targets)]
     records = [NodeRecord.of(node, family_serves=node.place in served) for node in nodes]
     named = _named(names, nodes, unique if kind.c_functions else [])

@@ -25,13 +25,19 @@ SPREAD = 0.5  # the middle half of the rounds, as a share of their median
 BROKEN = 1.5  # speed-up of a trial; what promised more has to be seen again in the finals
 
 
+def are_busy(cores: float, gain: float = 1.0) -> bool:
+    """Whether other programs use so many cores that a time, or a gain, is not this machine's."""
+    # Others slow a call by their share, so a gain of twice that is not theirs.
+    return cores > max(BUSY, (gain - 1) / 2)
+
+
 def beside(busy: float, *, accept: bool = False) -> str:
     """Say what it does to outcomes that other programs use so many cores, in one line.
 
     ``accept`` is that of `reasons`.
     """
     said = f"other programs use {busy:.2f} cores"
-    if busy <= BUSY:
+    if not are_busy(busy):
         return said
     then = "no kernel uses what is unsure; --accept-unsure keeps what wins"
     if accept:
@@ -80,8 +86,7 @@ def reasons(
         The reasons, in one line; empty if there is none.
     """
     found = []
-    # Others slow a call by their share, so a gain of twice that is not theirs.
-    if busy > max(BUSY, (gain - 1) / 2):
+    if are_busy(busy, gain):
         found.append(f"other programs used {busy:.2f} cores meanwhile")
     if spread > SPREAD:
         found.append(f"the rounds lay {spread:.0%} apart")

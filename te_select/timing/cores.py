@@ -18,11 +18,15 @@ def threads() -> int:
 
 
 def _threads(limits: Iterable[str | None], cpus: int) -> int:
-    for limit in limits:
-        first = (limit or "").split(",")[0].strip()
-        if first.isdecimal() and int(first) > 0:
-            return int(first)
-    return cpus
+    """As `runtime/c/cpu/processors.c` reads them, which says what is wrong with our own."""
+    own, of_openmp = (limit or "" for limit in limits)
+    if own:
+        return _count(own) or 1
+    return _count(of_openmp.partition(",")[0]) or cpus
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
 
 
 def busy_cores() -> float:

@@ -26,7 +26,7 @@ from te_select.base import atomic, scratch
 from te_select.compiler.export import export
 from te_select.operator.access import access_pattern
 from te_select.operator.workload import Workload
-from te_select.records.doubt import BUSY
+from te_select.records.doubt import are_busy
 from te_select.runtime.call.cpu.profile import LOCATOR, NEVER, Profile, from_bytes
 from te_select.timing.cores import busy_cores
 from te_select.timing.inputs import Mask, Operands, make_operands, placed
@@ -186,7 +186,7 @@ def measure_if_reasoned() -> str:
     busy = busy_cores()
     if not current.file:
         return "the profile was not measured: there is no folder for the user's configuration"
-    if busy > BUSY:
+    if are_busy(busy):
         return f"the profile was not measured: {busy:.1f} cores are busy; te-select profile does it"
     keep(measure(current), current, busy)
     return f"the profile was only reasoned; it was measured, and is kept in {current.file}"

@@ -118,6 +118,15 @@ class Options:
         return EFFORTS[self.effort]
 
     @property
+    def left_out(self) -> dict[str, str]:
+        """What a record says of a session that leaves configs out, by its fields; empty texts else.
+
+        A session that leaves out less does not take that record for its own.
+        """
+        held = (f"{knob}={value}" for knob, value in self.fixed.items())
+        return {"effort": QUICK if self.effort == QUICK else "", "fixed": " ".join(held)}
+
+    @property
     def most_trials(self) -> int:
         """How many configs are measured for a workload."""
         return self.usual.trials if self.trials is None else self.trials

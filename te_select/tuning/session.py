@@ -130,12 +130,11 @@ class Session(contextlib.AbstractContextManager["Session"]):
         if not entry or doubt.trust(entry) <= 1 - self.options.accept_unsure:
             return None
         under = {each: entry.session.get(each, "") for each in task.conditions}
-        # A session that leaves less out tries again.
-        is_free = bool(self.options.fixed) or "fixed" not in entry.session
-        is_free &= self.options.effort == QUICK or "effort" not in entry.session
+        of_options = self.options.left_out.items()
+        leaves_as_much = all(text or name not in entry.session for name, text in of_options)
         has_fixed = self.options.fixed.items() <= entry.config.items()
-        is_fit = under == task.conditions and is_free and has_fixed and not doubt.unusable(entry)
-        return entry if is_fit else None
+        is_fit = under == task.conditions and leaves_as_much and has_fixed
+        return entry if is_fit and not doubt.unusable(entry) else None
 
     def look(self, task: Task, observe: Observer) -> float:
         """Measure a task's default config, which is its first trial; returns the seconds."""
@@ -201,9 +200,9 @@ class Session(contextlib.AbstractContextManager["Session"]):
             spread = its.ratios(of_default).spread
             gain = of_default.median / its.median if won else 1.0
             has_met = run.has_met or size == 1
-            is_quick = self.options.effort == QUICK
             # A quick session is over when its time is: a full one tries all of it again.
-            undecided = "" if has_met and is_quick else run.late
+            is_over = has_met and self.options.effort == QUICK
+            undecided = "" if is_over else run.late
             if not has_met and not undecided:
                 undecided = doubt.ALONE
             accept = self.options.accept_unsure and has_met
@@ -221,8 +220,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
                 "spread": spread,
             }
             texts = {
-                "effort": QUICK if is_quick else "",
-                "fixed": " ".join(f"{knob}={value}" for knob, value in self.options.fixed.items()),
+                **self.options.left_out,
                 "accepted" if accept else "unsure": said,
                 **task.conditions,
             }

@@ -19,9 +19,11 @@ from tests.support.machines import needs_times
         ("3", "5", 3),
         (None, "5", 5),
         (None, "5,2", 5),  # for nested loops
-        ("", " 7 ", 7),
-        ("0", None, None),
-        ("x", "-1", None),
+        ("", "7", 7),
+        ("0", "5", 1),  # as calls, which name the mistake
+        ("3,2", "5", 1),
+        (None, " 7", None),
+        (None, "-1", None),
         (None, None, None),
     ],
 )

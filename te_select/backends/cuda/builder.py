@@ -61,9 +61,8 @@ def versions() -> dict[str, str]:
 
 def components() -> tuple[Component, ...]:
     """The CUDA compiler."""
-    described = versions()["cuda_compiler"]
-    name, _, number = described.partition(" ")
-    return (Component(name, number, "compiler", "LicenseRef-NVIDIA-CUDA-EULA"),)
+    used: Any = compilers.find()
+    return (Component(used.NAME, used.version(), "compiler", used.LICENCE),)
 
 
 def source(one: Scheduled, target: CudaTarget, form: str) -> str:

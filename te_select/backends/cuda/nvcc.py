@@ -13,6 +13,7 @@ from te_select.errors import ToolchainError, caught
 OPTIONS = ("-std=c++17",)
 SOURCE = "kernels.cu"
 NAME = "nvcc"
+LICENCE = "LicenseRef-NVIDIA-CUDA-EULA"
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from te_select.backends.programs import last_lines
 from te_select.errors import ToolchainError, caught
 
 NAME = "NVRTC"
+LICENCE = "LicenseRef-NVIDIA-CUDA-EULA"
 
 
 @functools.cache

@@ -23,6 +23,7 @@ from te_select.runtime.artifact.manifest import Manifest
 MEMBER = "te_select.o"
 # The endings of a static library for C, and of an object file for TVM.
 ARCHIVE, OBJECT = ".a", ".o"
+DERIVED = (".json", ".h")  # from a manifest; no header if there is no plain C function
 # By the ending of a file beside a library: what it is, and what matches one of an export.
 _BESIDE = {
     ".json": ("manifest", b""),
@@ -95,7 +96,7 @@ def from_bytes(image: bytes, place: str, *, check: bool = True) -> Stored:
     return Stored(image, *embedded.read(image, place, check=check))
 
 
-def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
+def check_path(path: str | os.PathLike[str], endings: Iterable[str] = DERIVED) -> Path:
     """Check the path of a library before the work of a build, as `write` does after it.
 
     Parameters
@@ -103,7 +104,7 @@ def check_path(path: str | os.PathLike[str], endings: Iterable[str]) -> Path:
     path
         The ``.so`` that is to be written.
     endings
-        Of the files that will be written beside it: ``".json"``, ``".h"``, ``".a"``, ``".o"``.
+        Of the files that will be written beside it: `DERIVED`, `ARCHIVE`, `OBJECT`.
 
     Returns
     -------
@@ -199,9 +200,9 @@ def write_beside(stored: Stored, path: str | os.PathLike[str]) -> tuple[list[str
 
 def _derived(stored: Stored) -> dict[str, bytes]:
     """The files beside a library that follow from its manifest, by their endings."""
-    declared = header.text(stored.manifest)
-    found = {".json": stored.manifest.to_text(stored.sha256)}
-    return found if declared is None else {**found, ".h": declared}
+    texts = stored.manifest.to_text(stored.sha256), header.text(stored.manifest)
+    both = zip(DERIVED, texts, strict=True)
+    return {ending: text for ending, text in both if text is not None}
 
 
 def _check_replaceable(path: Path) -> None:

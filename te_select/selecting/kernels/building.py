@@ -43,7 +43,7 @@ def build(
         standard library.
     """
     if path is not None:
-        path = stored.check_path(path, [".json", ".h"])
+        path = stored.check_path(path)
     elif target != "native":
         raise TargetError(f"target is {target!r}; expected native, or a path to write to")
     kept = None
@@ -51,6 +51,6 @@ def build(
         name = library.entry(library.WHOLE)  # before: a record may be added meanwhile
         kept = cache.taken(name, lambda image: stored.from_bytes(image, library.WHOLE))
     if path is None and kept:
-        return cache.folder() / name
+        return cache.path_of(name)
     built = kept or build_family(family.part_names(), target, progress)
     return cache.write(name, built.image) if path is None else stored.write(built, path)

@@ -189,7 +189,7 @@ def whole_file() -> Path:
     parts = family.part_names()
     with _lock:
         if _from_entry(name, parts) is not None:
-            return cache.folder() / name
+            return cache.path_of(name)
         try:
             what = "all kernels (in a minute or more)"
             return cache.write(name, _prebuilt(parts) or _built(what, parts))

@@ -2,6 +2,7 @@
 #include "extension.h"
 
 enum { KERNELS = TE_SELECT_WIDTHS * (TE_SELECT_RUNS + TE_SELECT_ROWS) };
+enum { LARGE = 4096 }; /* elements; calls of more are counted as large */
 static const int64_t WORTH_LOADING = 1 << 22; /* elements that a kernel of rows would have served */
 
 PyObject* te_select_sampler;
@@ -53,7 +54,7 @@ void te_select_fetch_missing_kernel_by(PyObject* function) {
 int te_select_count(int64_t outcome, int64_t elements) {
   add(&calls, 1);
   add(&all_elements, elements);
-  if (elements > TE_SELECT_LARGE) add(&large_calls, 1);
+  if (elements > LARGE) add(&large_calls, 1);
   int64_t number = outcome & (TE_SELECT_WHERE_MISSING_KERNEL - 1);
   if (number >= KERNELS) return 0;
   if (te_select_sampler) {

@@ -321,8 +321,7 @@ static int fill_module(PyObject* made) {
   int failed = te_select_remember_numpys_rules(numpy);
   if (!failed) Py_XSETREF(numpy_where, PyObject_GetAttrString(numpy, "where"));
   Py_DECREF(numpy);
-  if (failed || !numpy_where || te_select_name_verdicts(made)) return -1;
-  return PyModule_AddIntConstant(made, "LARGE", TE_SELECT_LARGE);
+  return failed || !numpy_where ? -1 : te_select_name_verdicts(made);
 }
 
 static PyModuleDef_Slot slots[] = {

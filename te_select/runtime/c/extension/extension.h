@@ -13,8 +13,6 @@ PyObject* te_select_make_callable(vectorcallfunc call, PyObject* traced);
 
 /* ---- counts.c: what the kernels of te_select.where have served in this process */
 
-enum { TE_SELECT_LARGE = 4096 }; /* elements; calls of more are counted as large */
-
 /* What one of some 64 calls goes to, which calls again; NULL if nothing is captured. */
 extern PyObject* te_select_sampler;
 

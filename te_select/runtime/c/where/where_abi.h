@@ -5,8 +5,10 @@
 
 #include "where_call.h"
 
-/* Of the structures below. Libraries of the oldest version that is taken convert nothing. */
+/* Of the structures below and of te_select_where_call. Libraries of the oldest version that is taken
+ * convert nothing. */
 enum { TE_SELECT_WHERE_VERSION = 6, TE_SELECT_WHERE_OLDEST = 5 };
+_Static_assert(TE_SELECT_WHERE_RANK == 64, "another layout: both versions rise; messages name 64");
 enum { TE_SELECT_WIDTHS = 5, TE_SELECT_RUNS = 8, TE_SELECT_ROWS = 27 }; /* 1, 2, 4, 8, 16 bytes */
 
 /* The first index of the kernels of a width, a power of two. */
