@@ -10,7 +10,7 @@ from pytest import importorskip, mark
 from te_select import where
 from tests.selecting.table import CALLS, COND, F4, LEFT, U1, UNEXPLAINED
 
-REPEATS = 1000
+REPEATS = 400
 TYPES = {name: np.dtype(name) for name in ("?", "f4", "f8", "i8", "u1", "M8[s]", "O")}
 READ_ONLY = F4.copy()
 READ_ONLY.flags.writeable = False

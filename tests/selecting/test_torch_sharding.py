@@ -108,7 +108,7 @@ PROGRAM = """
     "dims, every, least",
     [
         ((2,), 25, 6),
-        param((4,), 5, 48, marks=mark.slow),
+        param((4,), 5, 48, marks=mark.long),
         param((2, 2), 61, 28, marks=mark.slow),
         param((2,), 1, 242, marks=mark.long),
     ],

@@ -91,7 +91,7 @@ def test_aligned_rows_of_whole_vectors_take_their_own_way(dims, tmp_path):
 @mark.slow
 def test_any_workload_at_any_offset_equals_numpy(tmp_path_factory):
     @settings(
-        max_examples=5,
+        max_examples=3,
         phases=[Phase.explicit, Phase.generate],  # each try compiles for seconds
         suppress_health_check=list(HealthCheck),
     )

@@ -95,11 +95,9 @@ def patterns(inner, dtype):
 
 LONGER = [
     ("uint8", 131),
-    ("uint8", 192),
     ("float16", 77),
     ("float32", 33),
     ("float32", 64),
-    ("float32", 255),
     ("float64", 17),
     ("complex128", 29),
 ]

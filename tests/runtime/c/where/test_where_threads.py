@@ -6,8 +6,7 @@ from tests.support import c_programs
 
 
 @mark.slow
-@mark.parametrize("threads", [4, 64])
-@mark.parametrize("sanitizers", ["thread", "address,undefined"])
+@mark.parametrize("sanitizers, threads", [("thread", 64), ("address,undefined", 4)])
 def test_first_calls_of_many_threads_do_not_meet(tmp_path, sanitizers, threads):
     program = c_programs.sanitized("where_threads.c", tmp_path / "program", sanitizers)
     environment = {
