@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-LIMITS = ("TE_SELECT_NUM_THREADS", "OMP_NUM_THREADS")  # of threads; the first that is set counts
+from te_select.backends.c_compiler import open_library
+from te_select.runtime import c
+
+PROCESSORS = [c.FOLDER / name for name in ("cpu/processors.c", "cpu/sysfs.c")]
+_ROOM = 1 << 14  # bytes; more than a te_select_machine has
 
 
 def threads() -> int:
-    """The threads that a contestant may use: te-select's limit if it is set, else all CPUs."""
-    return _threads(map(os.environ.get, LIMITS), len(os.sched_getaffinity(0)))
+    """The threads that a contestant may use: the most that a call of te-select has here."""
+    machine = ctypes.create_string_buffer(_ROOM)
+    return int(_library().te_select_count_threads(machine))
 
 
-def _threads(limits: Iterable[str | None], cpus: int) -> int:
-    """As `runtime/c/cpu/processors.c` reads them, which says what is wrong with our own."""
-    own, of_openmp = (limit or "" for limit in limits)
-    if own:
-        return _count(own) or 1
-    return _count(of_openmp.partition(",")[0]) or cpus
-
-
-def _count(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
+@functools.cache
+def _library() -> ctypes.CDLL:
+    return open_library(PROCESSORS)
 
 
 def busy_cores() -> float:
@@ -56,11 +56,9 @@ class Load(NamedTuple):
     spare: float = 0.0
 
     @classmethod
-    def read(
-        cls, seconds: float, used: float, own: float, cpus: int, limits: Iterable[str | None]
-    ) -> Load:
-        """The load up to now, of counters and of the values of the variables in `LIMITS`."""
-        return cls(seconds, used, own, max(0, cpus - _threads(limits, cpus)) * seconds)
+    def read(cls, seconds: float, used: float, own: float, cpus: float, threads: float) -> Load:
+        """The load up to now, of counters, the CPUs that may be used and the most threads."""
+        return cls(seconds, used, own, max(0, cpus - threads) * seconds)
 
     def since(self, begun: Load) -> Load:
         """The load after an earlier one."""
@@ -111,4 +109,4 @@ def here() -> Load:
         with contextlib.suppress(psutil.Error):  # it has ended; its parent has its time
             times = process.cpu_times()
             own += times.user + times.system + times.children_user + times.children_system
-    return Load.read(time.monotonic(), used, own, len(allowed), map(os.environ.get, LIMITS))
+    return Load.read(time.monotonic(), used, own, len(allowed), threads())

@@ -13,7 +13,7 @@ from tvm_ffi import libinfo
 from te_select.backends.c_compiler import compile_library
 from te_select.errors import TuningError
 from te_select.runtime import c
-from te_select.timing.cores import Load, Watch
+from te_select.timing.cores import PROCESSORS, Load, Watch
 from te_select.tuning.fleet import tracker
 from te_select.tuning.measuring.measurer import Measurer, RunWorker, each_measured
 from te_select.tuning.measuring.process import LONGEST, WorkerError
@@ -202,5 +202,5 @@ def _compile_probe(folder: Path) -> Path:
     library = folder / "probe.so"
     options = ["-O2", "-pthread", *(f"-I{path}" for path in (c.FOLDER, *libinfo.include_paths()))]
     options += [f"-L{Path(libinfo.find_libtvm_ffi()).parent}", "-ltvm_ffi"]
-    compile_library([_PROBE, c.FOLDER / "cpu/cpu_features.c"], library, *options)
+    compile_library([_PROBE, c.FOLDER / "cpu/cpu_features.c", *PROCESSORS], library, *options)
     return library

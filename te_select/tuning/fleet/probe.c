@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cpu/cpu_features.h"
+#include "cpu/machine.h"
 #include "host.h"
 
 enum { MOST_FILES = 1 << 16, MOST_CPUS = 1 << 16 };
@@ -160,21 +161,17 @@ static double seconds_of(clockid_t clock) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static const char* variable(const char* name) {
-  const char* value = getenv(name);
-  return value ? value : "";
-}
-
 /* load(): seconds of the clock; CPU seconds of all programs and of this one, on the CPUs that it may
- * use; the number of these CPUs; the variables that limit threads, in their order. One a line. */
+ * use; the number of these CPUs; the most threads of a call. One a line. */
 TE_SELECT_EXPORT(load) {
   static char text[1024];
   static cpu_set_t mine[MOST_CPUS / CPU_SETSIZE];
   if (sched_getaffinity(0, sizeof(mine), mine)) return fail("the server's CPUs are not known");
   const double busy = used(mine, sizeof(mine));
   if (busy < 0) return fail("the server's /proc/stat does not tell how busy its CPUs are");
-  snprintf(text, sizeof(text), "%.6f\n%.6f\n%.6f\n%d\n%.100s\n%.100s", seconds_of(CLOCK_MONOTONIC),
-           busy, seconds_of(CLOCK_PROCESS_CPUTIME_ID), CPU_COUNT_S(sizeof(mine), mine),
-           variable("TE_SELECT_NUM_THREADS"), variable("OMP_NUM_THREADS"));
+  te_select_machine machine;
+  snprintf(text, sizeof(text), "%.6f\n%.6f\n%.6f\n%d\n%d", seconds_of(CLOCK_MONOTONIC), busy,
+           seconds_of(CLOCK_PROCESS_CPUTIME_ID), CPU_COUNT_S(sizeof(mine), mine),
+           te_select_count_threads(&machine));
   return give_text(text, strlen(text), result);
 }

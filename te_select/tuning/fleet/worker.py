@@ -86,8 +86,7 @@ class Worker(run_worker.Worker):
 
     def _load(self) -> Load:
         """The load of the server up to now; its session's process measures."""
-        seconds, used, own, cpus, *limits = str(self._probe["load"]()).split("\n")
-        return Load.read(float(seconds), float(used), float(own), int(cpus), limits)
+        return Load.read(*map(float, str(self._probe["load"]()).split("\n")))
 
     def _hold(self, problem: Problem) -> None:
         self._inputs = {}

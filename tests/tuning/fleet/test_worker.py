@@ -28,7 +28,7 @@ def clock(monkeypatch):
 @fixture
 def worker(monkeypatch):
     made = module.Worker()
-    loads = iter(("10\n4\n2\n8\n\n", "13\n9\n4\n8\n6\n"))
+    loads = iter(("10\n4\n2\n8\n8", "13\n9\n4\n8\n6"))
     made.asked = []
     made.at = -1
     made._probe = {

@@ -69,10 +69,10 @@ static inline void te_select_quote(char* to, size_t size, const char* text) {
 void te_select_detect_cpu(te_select_machine* machine);
 void te_select_detect_by_sysfs(te_select_machine* machine);
 
-/* Sets the number of threads: TE_SELECT_NUM_THREADS; else OMP_NUM_THREADS; else the number of
+/* Sets the number of threads, and returns it: TE_SELECT_NUM_THREADS; else OMP_NUM_THREADS; else that of
  * processors that this process may use, but no more than its container's quota of processor time
  * pays for. From 1 to TE_SELECT_MOST_THREADS. */
-void te_select_count_threads(te_select_machine* machine);
+int32_t te_select_count_threads(te_select_machine* machine);
 
 /* Replaces impossible sizes, sets the decisions for the machine, and describes it. */
 void te_select_take_profile(te_select_machine* machine);

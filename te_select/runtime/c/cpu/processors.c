@@ -111,7 +111,7 @@ static int32_t from_quota(const char* proc, const char* mount) {
   return found;
 }
 
-void te_select_count_threads(te_select_machine* machine) {
+int32_t te_select_count_threads(te_select_machine* machine) {
   int32_t count = from_environment(machine);
   if (!count) {
     count = from_affinity();
@@ -119,4 +119,5 @@ void te_select_count_threads(te_select_machine* machine) {
     count = smaller_quota(count, quota);
   }
   machine->max_threads = (int32_t)te_select_least(count, TE_SELECT_MOST_THREADS);
+  return machine->max_threads;
 }

@@ -2,7 +2,7 @@
 #include "extension.h"
 
 enum { KERNELS = TE_SELECT_WIDTHS * (TE_SELECT_RUNS + TE_SELECT_ROWS) };
-enum { LARGE = 4096 }; /* elements; calls of more are counted as large */
+enum { LARGE = 4096 };                        /* elements; calls of more are counted as large */
 static const int64_t WORTH_LOADING = 1 << 22; /* elements that a kernel of rows would have served */
 
 PyObject* te_select_sampler;
