@@ -15,7 +15,8 @@ from te_select.operator.dtypes import ELEMENT_TYPES, element_type
 _FLOAT8 = [name for name in ELEMENT_TYPES if name.startswith("float8")]
 _COMPLEX = [name for name in ELEMENT_TYPES if name.startswith("complex")]
 _ONNX_BFLOAT16_OPSET = 16
-_ONNX_FIRST_OPSET = 9
+ONNX_WHERES = (9, 16)
+"""The opsets that define ONNX's Where, or define it anew."""
 
 _SPELLED = {
     # te-select:     (OpenVINO in ports and attributes, oneDNN Graph, ONNX's TensorProto.DataType)
@@ -118,9 +119,9 @@ def onnx_where(opset: int) -> System:
     -----
     ONNX operators, Where-9 and Where-16, "Multidirectional Broadcasting". They differ in bfloat16.
     """
-    if isinstance(opset, bool) or not isinstance(opset, int) or opset < _ONNX_FIRST_OPSET:
+    if isinstance(opset, bool) or not isinstance(opset, int) or opset < ONNX_WHERES[0]:
         raise BroadcastError(
-            f"opset {shown(opset)} has no Where; expected {_ONNX_FIRST_OPSET} or above"
+            f"opset {shown(opset)} has no Where; expected {ONNX_WHERES[0]} or above"
         )
     refused = _refused("ONNX Where", _unnamed("onnx"), "it has no such type")
     refused |= _refused("ONNX Where", _FLOAT8, "it has no float8 types")
@@ -143,7 +144,7 @@ def _refused(title: str, names: Iterable[str], why: str) -> dict[str, str]:
 _ONEDNN_TYPES = ("float32", "float16", "bfloat16")
 # The systems whose models te-select serves, by their short names.
 OPS: Mapping[str, System] = {
-    "onnx": onnx_where(_ONNX_BFLOAT16_OPSET),
+    "onnx": onnx_where(ONNX_WHERES[-1]),
     # `Workload.openvino_select` says why its "numpy" is multidirectional.
     "openvino": System(
         title="OpenVINO Select-1",

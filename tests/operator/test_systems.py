@@ -1,5 +1,7 @@
 """The table of systems: rules, element types, type names; there is no other such table."""
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 from pytest import importorskip, mark, raises
@@ -8,7 +10,8 @@ from te_select import BroadcastError, DTypeError, SelectError, Workload
 from te_select.cli.workloads import WorkloadFlags, gather
 from te_select.operator.broadcast import RULES
 from te_select.operator.dtypes import ELEMENT_TYPES
-from te_select.operator.systems import OPS, TYPE_NAMES, onnx_where
+from te_select.operator.systems import ONNX_WHERES, OPS, TYPE_NAMES, onnx_where
+from tests.support import text_of
 from tests.support.onednn_graph import only, select
 
 CONSTRUCTORS = {
@@ -61,6 +64,15 @@ def test_refusal_names_system_value_and_what_is_accepted(op, options, message):
         CONSTRUCTORS[op]((3,), (3,), (3,), **options)
     name = named.get(op) or of_onnx.get(options.get("opset"), "ONNX Where ")
     assert str(error.value) == f"{name}{message}"
+
+
+def test_versions_of_where_are_those_of_onnx_and_of_the_plug_in():
+    defs = importorskip("onnx").defs
+    opsets = range(ONNX_WHERES[0], defs.onnx_opset_version() + 1)
+    assert {defs.get_schema("Where", opset).since_version for opset in opsets} == {*ONNX_WHERES}
+    plug_in = text_of("te_select/runtime/c/onnxruntime/where_kernel.c")
+    first, last = re.search(r"FIRST_VERSION = (\d+), LAST_VERSION = (\d+)", plug_in).groups()
+    assert (int(first), int(last)) == (ONNX_WHERES[0], ONNX_WHERES[-1])
 
 
 def test_wheres_of_the_table_are_those_of_their_opsets():

@@ -17,10 +17,8 @@ from te_select.errors import ModelError
 from te_select.frontends.graphs import words
 from te_select.frontends.onnx_graph.nodes import bodies, is_default, operator_of, opset_of, text
 from te_select.frontends.status import Site
-from te_select.operator.systems import onnx_where
+from te_select.operator.systems import ONNX_WHERES, onnx_where
 
-_FIRST_OPSET = 9
-_WHERE_16 = 16
 _INTEGER_ARITHMETIC = words(
     "Abs Add Cast Concat Div Equal Expand Flatten Gather Identity Max Min Mod Mul Neg Not "
     "ReduceMax ReduceMin ReduceProd ReduceSum Reshape ScatterElements ScatterND Slice Split "
@@ -125,11 +123,12 @@ def _site(node: NodeProto, place: str, opset: int, shape_names: Container[str]) 
             f"Where at {place} has {len(node.input)} inputs and {len(node.output)} outputs; "
             "expected three and one"
         )
-    if opset < _FIRST_OPSET:
+    version = max((each for each in ONNX_WHERES if each <= opset), default=None)
+    if version is None:
         raise ModelError(
-            f"Where at {place} stands in opset {opset}, which has none; expected 9 or above"
+            f"Where at {place} stands in opset {opset}, which has none; expected "
+            f"{ONNX_WHERES[0]} or above"
         )
-    version = _WHERE_16 if opset >= _WHERE_16 else _FIRST_OPSET
     of = onnx_where(version)
     makes_shapes = node.output[0] in shape_names
     op = f"Where-{version}"
