@@ -21,7 +21,9 @@ _PACKAGES = {
     "onnxruntime": ("onnxruntime", "onnxruntime-gpu"),
     **{name: (name,) for name in ("triton", "halide", "onnx", "matplotlib")},
 }
-_VARIABLES = ("AR", "CC", "OBJCOPY", "OMP_NUM_THREADS", *variables.KNOWN, "TMPDIR")
+_VARIABLES = (
+    "AR", "CC", "CUDA_HOME", "CUDA_PATH", "OBJCOPY", "OMP_NUM_THREADS", *variables.KNOWN, "TMPDIR",
+)  # fmt: skip
 
 
 def environment() -> dict[str, Any]:

@@ -96,6 +96,7 @@ READING = {
     "logs import": as_logs("logs", "import", "{theirs}", "--tuning-logs", "{mine}"),
     "logs export": as_logs("logs", "export", "{mine}", "--tuning-logs", "{theirs}"),
     "logs list": as_logs("logs", "list", "--tuning-logs", "{theirs}"),
+    "logs best": as_logs("logs", "best", *FLAGS, "--tuning-logs", "{theirs}"),
     "logs prune": as_logs("logs", "prune", "--tuning-logs", "{theirs}"),
     "compile --tuning-logs": as_logs(
         "compile", *FLAGS, "--tuning-logs", "{theirs}", "-o", "{mine}.so",
