@@ -3,7 +3,7 @@
 The attack that has had the least time comes next. A round has a seed, which decides what it draws.
 Run a round again with --only NAME --seed N --rounds 1. Progress goes to standard error, the summary
 to standard output. Ctrl-C ends the run with the summary so far. The exit code is 0 if nothing
-failed, 1 if something did, and 130 after Ctrl-C.
+failed, 1 if something did, and 130 if Ctrl-C came before that.
 """
 
 import argparse

@@ -77,7 +77,7 @@ class Isa:
 
     @functools.cached_property
     def features(self) -> dict[str, str]:
-        """Features that code may use, which a library asks of the CPU when it is loaded."""
+        """Features that code may use, which a library asks of the CPU at its first use."""
         of_levels = {llvm: name for each in self.levels for llvm, name in each.features.items()}
         return of_levels | dict(self.of_models)
 

@@ -128,7 +128,7 @@ def _captured(path: Path) -> Iterator[tuple[float, Entry]]:
             for key, seen in whole[group].items():
                 of_where = group == "where"
                 workload = _typical(key) if of_where else Workload.from_json(json.loads(key))
-                share = seen["true"] / max(1, seen["conds"])
+                share = seen["true"] / seen["conds"] if seen["conds"] else 0.5
                 # In blocks of b, of which a share p is true, a value ends after b / 2p(1-p).
                 block = 2 * share * (1 - share) * seen["conds"] / max(1, seen["runs"])
                 mask = Mask(5.0 * round(20 * share), 1 << round(math.log2(max(1, block))))

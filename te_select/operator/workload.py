@@ -167,7 +167,7 @@ class Workload:
         then_shape: Iterable[Dim],
         else_shape: Iterable[Dim],
         dtype: Any = "float32",
-        opset: int = 16,
+        opset: int = systems.ONNX_WHERES[-1],
     ) -> Workload:
         """Make the workload of an ONNX Where.
 

@@ -7,7 +7,7 @@ the first::
     <logs>/<target>/database_workload.json         one workload per line
     <logs>/<target>/database_tuning_record.json    the best config of each, one per line
 
-`folders` says where they lie. `fields` checks lines, `log` reads them without tvm, `store` writes
+`folders` says where they lie. `fields` checks lines, `log` reads them without tvm, `writer` writes
 them, and MetaSchedule's files. `doubt` decides what is unsure, what may replace what, and what may
 be used. `lookup` finds the record for a workload. `manage` works on whole folders.
 """

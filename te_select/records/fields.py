@@ -20,6 +20,7 @@ OF_OUTCOMES = (
 )  # fmt: skip
 _TEXTS = (
     "record", "machine", "command", "unsure", "accepted", "digest", "cond", "sizes", "failure",
+    "effort", "fixed",
 )  # fmt: skip
 _UNREADABLE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,

@@ -94,8 +94,8 @@ def of_torch(*args: Any, out: Any = None) -> Any:
     Returns
     -------
     torch.Tensor
-        out, or a new tensor. torch.where itself does calls that torch records, and calls with
-        tensors that are on a device, or whose bits are not their values.
+        out, or a new tensor. The operator does calls that torch records. torch.where itself does
+        those with tensors that are on a device, or whose bits are not their values.
 
     Raises
     ------

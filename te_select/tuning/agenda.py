@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from te_select.backends import schedule_of
 from te_select.base import kinds
-from te_select.errors import SelectError
+from te_select.errors import ArgumentError, SelectError
 from te_select.operator.access import access_pattern
 from te_select.records import doubt, log
 from te_select.records.log import Record
@@ -246,7 +246,7 @@ class Agenda:
         try:
             record = job.session.tune(job.task, observe, time.monotonic() + seconds)
             run = job.session.last_run
-        except UntunableError as error:
+        except (ArgumentError, UntunableError) as error:
             return replace(job.outcome(), error=str(error))
         told = run.told() if run else {"fresh": False}  # another session has tuned it meanwhile
         return replace(job.outcome(), record=record, **told)

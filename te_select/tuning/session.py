@@ -226,7 +226,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
             }
             told |= {name: text for name, text in texts.items() if text}
             record = log.make(task.sized, self.target, told | self._provenance(task))
-            if not only or not record.default_won:
+            # If the config of a record loses, nothing uses it any longer.
+            if not only or there or not record.default_won:
                 writer.put(self.folder, [record])
             if not said or said != undecided:  # else the next session goes on with its trials
                 journal.close()

@@ -93,9 +93,9 @@ def tune(  # noqa: PLR0913 - one for each choice
         hint = f"; did you mean {near[0]}?" if near else ""
         raise TypeError(f"tune() got an unexpected keyword argument {name!r}{hint}")
     ranges = _ranges(sizes or {})
+    chosen = Options(trials, effort, fixed=fixed or {}, accept_unsure=accept_unsure, **options)
     if profile and runner == LOCAL:
         measure_profile()
-    chosen = Options(trials, effort, fixed=fixed or {}, accept_unsure=accept_unsure, **options)
     with Session(target, tuning_logs, runner, chosen) as session:
         record = session.tune(session.task(workload, ranges), observe or (lambda progress: None))
     if record.unsure:

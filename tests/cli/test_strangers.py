@@ -93,6 +93,9 @@ READING = {
         f"{verb} --workloads": lambda path, verb=verb: run(verb, "--workloads", path, "-o", "x.so")
         for verb in ("compile", "bench", "tune")
     },
+    "compile --model": as_model(".so", "compile"),
+    "tune --library": lambda path: run("tune", "--library", path),
+    "tune --captured": lambda path: run("tune", "--captured", path),
     "logs import": as_logs("logs", "import", "{theirs}", "--tuning-logs", "{mine}"),
     "logs export": as_logs("logs", "export", "{mine}", "--tuning-logs", "{theirs}"),
     "logs list": as_logs("logs", "list", "--tuning-logs", "{theirs}"),

@@ -60,3 +60,14 @@ def test_old_records_that_still_win_are_taken_over(tmp_path, fake, monkeypatch):
     for words in (FLAGS, ["--only", "x"], ["--where", "x"]):
         said = refused("tune", "--again", *words, *ON, "--tuning-logs", tmp_path)
         assert "leave the workloads out" in said
+
+
+def test_record_of_this_tvm_gives_way_to_a_default_that_wins(tmp_path, fake):
+    fake()
+    run("tune", *flags_of(SMALL), *ON, "--trials", "80", "--tuning-logs", tmp_path)
+    (tuned,) = log.read(tmp_path / TARGET).entries
+    writer.put(tmp_path / TARGET, [of_another_tvm(tuned, tuned.tvm)])
+    fake(alike)
+    assert "not taken over" in run("tune", "--again", *ON, "--tuning-logs", tmp_path).stdout
+    (left,) = log.read(tmp_path / TARGET).entries
+    assert not tuned.default_won and left.default_won

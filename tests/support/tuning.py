@@ -158,10 +158,10 @@ def edit(folder, change):
     path.write_text("".join(f"{line}\n" for line in lines))
 
 
-def of_another_tvm(entry):
-    """The record, as another TVM had found it."""
+def of_another_tvm(entry, tvm="0.1"):
+    """The record, as another TVM and te-select had found it."""
     kept = {k: v for k, v in entry.session.items() if k not in ("target", "digest")}
-    return log.make(entry.workload, resolve(entry.target), kept | {"versions": {"tvm": "0.1"}})
+    return log.make(entry.workload, resolve(entry.target), kept | {"versions": {"tvm": tvm}})
 
 
 def unfinished(folder):

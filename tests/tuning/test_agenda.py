@@ -79,6 +79,12 @@ def test_most_to_gain_is_tuned_first(run):
     assert all(outcome.record and outcome.record.trials == 3 for outcome in outcomes)
 
 
+def test_workload_that_cannot_follow_a_fixed_knob_fails_alone(run):
+    outcomes = run(FAST, SLOW, trials=3, fixed={"rows": True})
+    assert [outcome.name for outcome in outcomes] == ["900", "300"]
+    assert all("rows" in outcome.error for outcome in outcomes)
+
+
 @mark.parametrize("busy, seconds, unsure", [(1, 60, []), (1, 9.7, ["900"]), (3, 18, ["300"])])
 def test_time_that_is_left_goes_to_what_is_unsure(run, monkeypatch, busy, seconds, unsure):
     """Another turn has twice the time: of three that took 2 s, two fit into 9 s."""

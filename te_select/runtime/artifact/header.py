@@ -11,7 +11,7 @@ MARK = b"/* Kernels of te-select"  # how every header begins
 _C_TYPES = {"float32": "float", "float64": "double", "complex64": "float", "complex128": "double"}
 _CPU = "Pointers are to memory of the CPU. A call returns when out is written."
 _DEVICE = """\
-Pointers are to memory of one CUDA device; of an input of one element, also of the CPU. A call
+Pointers are to memory of one CUDA device; of an input without axes, also of the CPU. A call
  * puts the kernel on the stream (0 is the default one) and does not wait for it."""
 
 

@@ -131,7 +131,8 @@ def _note(seen: Seen, seconds: float, cond: Any, units: int) -> None:
     if seen["looks"] > FIRST and seen["looks"] % FIRST:
         return
     try:
-        flat = np.asarray(cond).reshape(-1)[:LOOKED_AT] != 0
+        array = np.asarray(cond) if hasattr(cond, "__array__") else np.from_dlpack(cond)
+        flat = array.reshape(-1)[:LOOKED_AT] != 0
     except caught(Exception):  # of another device, or of a library of its own
         return
     seen["conds"] += flat.size

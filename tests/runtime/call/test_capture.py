@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import MagicMock, Mock
 
 import numpy as np
+import tvm_ffi
 from pytest import approx, fixture, mark
 
 from te_select import export
@@ -77,6 +78,14 @@ def test_calls_are_counted_and_conds_are_sampled(seen_of):
     assert named["sizes"] == {"n": [100, 2000]}
     assert named["conds"] / named["runs"] > 10
     assert 0 < fixed["seconds"] < 1 and named["seconds"] > 0
+
+
+def test_conds_of_every_library_with_dlpack_are_looked_at():
+    seen = dict(capture._NONE, looks=0)
+    cond = np.array([True, False, True])
+    for given in (cond, tvm_ffi.from_dlpack(cond)):
+        capture._note(seen, 1e-3, given, 1)
+    assert (seen["conds"], seen["true"], seen["runs"]) == (6, 4, 6)
 
 
 @mark.parametrize("seconds, apart", [(1e-3, 64), (4e-7, 250)])

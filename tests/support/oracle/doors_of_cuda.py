@@ -59,7 +59,7 @@ def _on_device(on_cuda, given):
 
 
 def _but_values(given):
-    """The operands without inputs of one element, which may stay in memory of the CPU."""
+    """The operands without inputs that have no axes, which may stay in memory of the CPU."""
     values = {name for name in NAMES[:3] if getattr(given[name], "shape", None) == ()}
     return {name: each for name, each in given.items() if name not in values}
 

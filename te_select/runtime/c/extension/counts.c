@@ -18,9 +18,9 @@ static inline long long add(long long* to, long long n) {
 
 int te_select_is_sampled(void) {
   /* The intervals are random, as programs have periods, and grow: a program may call but a few times. */
-  static uint32_t state = 1;
-  static uint32_t unsampled = 1;
-  static uint32_t most = 1;
+  static __thread uint32_t state = 1;
+  static __thread uint32_t unsampled = 1;
+  static __thread uint32_t most = 1;
   if (--unsampled) return 0;
   state ^= state << 13;
   state ^= state >> 17;

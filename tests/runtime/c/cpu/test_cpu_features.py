@@ -48,6 +48,11 @@ def test_vectors_are_used_if_the_system_saves_them(saved, has):
     assert not half.te_select_cpu_has(b"avx2")
 
 
+def test_every_feature_of_x86_64_has_its_bit_here():
+    source = (ROOT / "te_select/runtime/c/cpu/cpu_features.c").read_text()
+    assert {*findall(r'{"(\w+)", \w+, E.X', source)} == {*ALL.split(), *PLAIN.split()}
+
+
 def test_bits_of_aarch64_are_those_of_linux():
     zig = Path(importorskip("ziglang").__file__).parent
     header = (zig / "lib/libc/include/aarch64-linux-any/asm/hwcap.h").read_text()
