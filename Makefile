@@ -110,7 +110,7 @@ arm64: $(BUILT)  ## the demo, the tests and 90 kernels on an emulated 64-bit Arm
 	$(MAKE) wheel MACHINE=aarch64 DIST=$(ARM64)/dist WORK=$(ARM64)/wheel
 	$(BIN)/python release/checked_kernels.py build $(ARM64)/kernels.so aarch64
 	release/arm64.sh $(ARM64) sh -c 'python3 -m venv --clear /runtime && \
-		/runtime/bin/pip install "$$(ls /given/dist/te_select_runtime-*.whl)[cli]" && \
+		/runtime/bin/pip install "$$(ls -t /given/dist/te_select_runtime-*-cp311-*.whl | head -n 1)[cli]" && \
 		/runtime/bin/python release/checked_kernels.py check /given/kernels.so'
 	release/arm64.sh $(ARM64) make demo
 	release/arm64.sh $(ARM64) make test PYTEST_FLAGS="$(PYTEST_FLAGS)"

@@ -86,6 +86,7 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
         )
         path = check_library(path)
         if sbom:
+            flags.no_meaning("beside --sbom", load=load, source=source, level=level, kernel=kernel)
             console.show(cyclonedx(path, read_manifest(path)), as_json=True)
             return
         document = _of_library(path, load=load)

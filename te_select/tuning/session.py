@@ -132,8 +132,11 @@ class Session(contextlib.AbstractContextManager["Session"]):
         under = {each: entry.session.get(each, "") for each in task.conditions}
         of_options = self.options.left_out.items()
         leaves_as_much = all(text or name not in entry.session for name, text in of_options)
-        has_fixed = self.options.fixed.items() <= entry.config.items()
-        is_fit = under == task.conditions and leaves_as_much and has_fixed
+        held = {*entry.session.get("fixed", "").split()}
+        own = {*self.options.left_out["fixed"].split()}
+        # The best of a session that holds less is the best of this one, if it follows what is held.
+        follows = held < own and self.options.fixed.items() <= entry.config.items()
+        is_fit = under == task.conditions and leaves_as_much and (held == own or follows)
         return entry if is_fit and not doubt.unusable(entry) else None
 
     def look(self, task: Task, observe: Observer) -> float:

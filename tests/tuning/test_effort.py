@@ -125,6 +125,10 @@ def test_record_of_a_fixed_knob_does_not_end_the_search(run):
     assert run.measurer.measured == []
     run(fixed={"unroll": 2})
     assert run.measurer.measured
+    run(fixed={"unroll": 2})
+    assert run.measurer.measured == []  # though the default has won, which has another unroll
+    run(fixed={"vector_bytes": 64})
+    assert run.measurer.measured  # other values of unroll were not tried
 
 
 @mark.parametrize(

@@ -5,8 +5,8 @@
 
 #include "where_call.h"
 
-/* Of the structures below and of te_select_where_call. Libraries of the oldest version that is taken
- * convert nothing. */
+/* Of the structures below and of te_select_where_call. Libraries of another version
+ * that is taken convert nothing. */
 enum { TE_SELECT_WHERE_VERSION = 6, TE_SELECT_WHERE_OLDEST = 5 };
 _Static_assert(TE_SELECT_WHERE_RANK == 64, "another layout: both versions rise; messages name 64");
 enum { TE_SELECT_WIDTHS = 5, TE_SELECT_RUNS = 8, TE_SELECT_ROWS = 27 }; /* 1, 2, 4, 8, 16 bytes */
@@ -39,13 +39,14 @@ enum {
   TE_SELECT_KIND_COMPLEX64 = 12,
   TE_SELECT_KINDS = 14,
   TE_SELECT_KIND_BITS = TE_SELECT_KINDS,
+  TE_SELECT_SOURCES,   /* how many kinds items may have */
   TE_SELECT_AS_IS = -1 /* not converted: elements of out's type, or booleans in bytes */
 };
 
 /* Stages: loops that make elements of one kind of items of another. They have the type of a kernel;
  * their data are the items and the elements. */
 typedef struct {
-  te_select_where_run of[TE_SELECT_KINDS + 1][TE_SELECT_KINDS];
+  te_select_where_run of[TE_SELECT_SOURCES][TE_SELECT_KINDS];
 } te_select_where_stages;
 
 /* The inputs of a call that are converted on the way. */
@@ -58,7 +59,7 @@ typedef struct {
 
 /* Bytes of an item; of bits 1, as its addresses count bits. */
 static inline int32_t te_select_item_of_kind(int32_t kind) {
-  static const int8_t bytes[TE_SELECT_KINDS + 1] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 8, 16, 1};
+  static const int8_t bytes[TE_SELECT_SOURCES] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 8, 16, 1};
   return bytes[kind];
 }
 

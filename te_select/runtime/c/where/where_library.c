@@ -95,7 +95,7 @@ static void add_kernels(const te_select_where_library* other) {
       add_one(&all.runs[w][i], &other->kernels->runs[w][i]);
     }
   }
-  for (int k = 0; k <= TE_SELECT_KINDS && other->version == TE_SELECT_WHERE_VERSION; ++k) {
+  for (int k = 0; k < TE_SELECT_SOURCES && other->version == TE_SELECT_WHERE_VERSION; ++k) {
     for (int i = 0; i < TE_SELECT_KINDS; ++i)
       add_one(&all_stages.of[k][i], &other->stages->of[k][i]);
   }
