@@ -54,7 +54,8 @@ def inspect_command(  # noqa: PLR0913, PLR0917 - one per flag
     model: a table of its Where or Select nodes, with what te-select does with each. By --size
     it tells how many bytes a call of a node with named dims reads and writes.
 
-    A library is read, and its code does not run. With --load it does: what the library decides on
+    A library is read, and its code does not run. The .json and .h beside it are written again if
+    they differ. With --load it does: what the library decides on
     this machine is shown, too.
 
     Example: te-select inspect build/mask.so --source asm

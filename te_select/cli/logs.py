@@ -152,10 +152,7 @@ def prune_command(logs: Folder = None, target: Targets = "*", as_json: Json = Fa
     show({"dropped": prune(place, target) if place.is_dir() else []}, as_json)
 
 
-_COLUMNS = (
-    "target", "record", "shapes", "microseconds", "default_microseconds", "outcome", "trials",
-    "busy_cores", "spread", "machine",
-)  # fmt: skip
+_COLUMNS = ("target", "record", "shapes", "microseconds", "outcome", "machine")  # in 80 columns
 _TOLD = ("unsure", "accepted", "edited", "busy_cores", "spread", "tvm")
 _SAID = ("workload", "trials", "failed", "machine", "command", "cond", "sizes")
 

@@ -98,8 +98,8 @@ def gather(flags: WorkloadFlags) -> list[tuple[str, Workload]]:
         items += [(f"--workloads {file}", item) for item in listed]
     if not items:
         raise UsageError(
-            "no workload is given; expected --cond, --then and --else, --workload JSON, or another "
-            "way that --help lists"
+            "no workload is given; expected --cond, --then and --else, or another way that --help "
+            "lists"
         )
     return [_named(flag, item) for flag, item in items]
 

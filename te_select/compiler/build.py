@@ -75,11 +75,7 @@ def kernel(
     """
     name = checked(workload).name
     resolved = resolve(target)
-    if missing := builder(resolved.kind).missing(resolved):
-        raise TargetError(
-            f"target {resolved.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
-            "one that it can run (te_select.export compiles for other CPUs)"
-        )
+    check_here(resolved)
     path = _folder(os.getpid()) / f"build{next(_builds)}" / f"{name}.so"
     required.require(require_record, [workload], resolved.levels, tuning_logs)
     chosen = [schedule(workload, level, tuning_logs, knobs=config) for level in resolved.levels]
@@ -87,6 +83,15 @@ def kernel(
     loaded = loading.load(path)
     assert isinstance(loaded, Kernel)
     return loaded
+
+
+def check_here(target: ResolvedTarget) -> None:
+    """Refuse a target that this machine cannot run."""
+    if missing := builder(target.kind).missing(target):
+        raise TargetError(
+            f"target {target.name!r} needs {', '.join(missing)}, which this CPU lacks; expected "
+            "one that it can run (te_select.export compiles for other CPUs)"
+        )
 
 
 @forks.no_fork_during()

@@ -165,7 +165,8 @@ def _named(
         if len(meant) != 1:
             raise ArgumentError(
                 f"names has {shown(name)} for {shown(what)}, of which there are {len(meant)} C "
-                "functions; expected the place or the name of a node, or the name of a workload"
+                f"functions; expected the place or the name of a node, or the name of a workload "
+                f"({', '.join(each.name for each in workloads[:9])})"
             )
         found.setdefault(meant[0], []).append(name)
     return found

@@ -90,7 +90,7 @@ def _served(plan: Plan) -> Explanation:
         if kind != AS_IS:
             where = f"in blocks of {plan.block} elements"
             found = _with(found, f"{name} is converted from {SOURCES[kind]} {where}")
-    return _with(found, "row by row until that kernel is built") if is_missing else found
+    return _with(found, "row by row until that kernel is loaded") if is_missing else found
 
 
 def _with(found: Explanation, step: str) -> Explanation:

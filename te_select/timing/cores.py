@@ -14,14 +14,13 @@ from typing import NamedTuple
 from te_select.backends.c_compiler import open_library
 from te_select.runtime import c
 
-PROCESSORS = [c.FOLDER / name for name in ("cpu/processors.c", "cpu/sysfs.c")]
+PROCESSORS = [c.FOLDER / "cpu/processors.c", c.FOLDER / "cpu/sysfs.c"]
 _ROOM = 1 << 14  # bytes; more than a te_select_machine has
 
 
 def threads() -> int:
     """The threads that a contestant may use: the most that a call of te-select has here."""
-    machine = ctypes.create_string_buffer(_ROOM)
-    return int(_library().te_select_count_threads(machine))
+    return int(_library().te_select_count_threads(ctypes.create_string_buffer(_ROOM)))
 
 
 @functools.cache

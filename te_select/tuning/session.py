@@ -16,7 +16,7 @@ from typing import Any
 from te_select.backends import builder, schedule_of
 from te_select.backends.targets import resolve
 from te_select.base import kinds
-from te_select.compiler.build import versions
+from te_select.compiler.build import check_here, versions
 from te_select.compiler.family_library import config_of
 from te_select.compiler.scheduling import checked
 from te_select.errors import ArgumentError, TuningError
@@ -98,6 +98,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
     def measurer(self) -> Measurer:
         """The workers, started when they are first needed."""
         if self.runner == LOCAL:
+            check_here(self.target)
             self._builder.tuned_on(self.target)
         if not self._measurer:
             options = self.options
@@ -135,8 +136,8 @@ class Session(contextlib.AbstractContextManager["Session"]):
         held = {*entry.session.get("fixed", "").split()}
         own = {*self.options.left_out["fixed"].split()}
         # The best of a session that holds less is the best of this one, if it follows what is held.
-        follows = held < own and self.options.fixed.items() <= entry.config.items()
-        is_fit = under == task.conditions and leaves_as_much and (held == own or follows)
+        follows = held == own or self.options.fixed.items() <= entry.config.items()
+        is_fit = under == task.conditions and leaves_as_much and held <= own and follows
         return entry if is_fit and not doubt.unusable(entry) else None
 
     def look(self, task: Task, observe: Observer) -> float:
@@ -204,8 +205,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
             gain = of_default.median / its.median if won else 1.0
             has_met = run.has_met or size == 1
             # A quick session is over when its time is: a full one tries all of it again.
-            is_over = has_met and self.options.effort == QUICK
-            undecided = "" if is_over else run.late
+            undecided = "" if has_met and self.options.effort == QUICK else run.late
             if not has_met and not undecided:
                 undecided = doubt.ALONE
             accept = self.options.accept_unsure and has_met
