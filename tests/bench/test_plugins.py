@@ -40,6 +40,7 @@ ENTRIES = """
     taken = my_peers:Taken
     number = my_peers:no_peer
     gone = my_peers:Gone
+    twice = my_peers:Mine
 """
 
 
@@ -66,6 +67,7 @@ def test_plugin_is_a_peer_of_its_kind_of_machine():
     [
         ("taken", "takes the name numpy"),
         ("number", "is no subclass of Peer"),
+        ("twice", "takes the name mine"),
         ("gone", "has no attribute 'Gone'"),
     ],
 )

@@ -2,10 +2,12 @@
 
 from pytest import fixture, mark
 
+import te_select
 from te_select.backends.targets import resolve
 from te_select.schedules.cpu import isa
-from tests.support import cuda_standin, flat
+from tests.support import cuda_standin, flat, masked_rows
 from tests.support.cli import FLAGS, refused, run, run_json
+from tests.support.machines import on_x86_64
 
 STREAMS = isa.of(resolve("native").tvm).streams
 
@@ -92,3 +94,13 @@ def test_inspect_asks_a_library_that_may_be_loaded(one):
     assert here(one, "--load")["threads"] == 1
     assert run_json("inspect", one, "--load")["in_effect"]["threads"]
     assert "--load has no meaning beside" in run("inspect", *FLAGS, "--load").stderr
+
+
+@on_x86_64
+def test_inspect_shows_the_source_of_the_level_that_would_run_here(tmp_path, monkeypatch):
+    path = te_select.export([masked_rows(4, 64)], tmp_path / "l.so", "x86-64-v2,x86-64-v3")
+    source = ("inspect", path, "--source", "asm")
+    low, best = (run(*source, "--level", f"x86-64-{each}").stdout for each in ("v2", "v3"))
+    assert low != best
+    monkeypatch.setenv("TE_SELECT_LEVEL", "x86-64-v2")
+    assert run(*source).stdout == low

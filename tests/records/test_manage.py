@@ -77,3 +77,12 @@ def test_prune_says_that_a_file_without_records_stays(tmp_path):
         (line,) = prune(tmp_path)
         assert "no usable line" in line and line.endswith("; left as it is")
     assert file.read_text() == "garbage"
+
+
+def test_prune_of_a_target_leaves_the_others(tmp_path, entries):
+    old = of_another_tvm(entries[0])
+    for name in (V4.name, "znver5"):
+        put(tmp_path / name, [old])
+    (line,) = prune(tmp_path, "znver*")
+    assert line.startswith(f"znver5/{old.key}: ")
+    assert (keys(tmp_path / "znver5"), keys(tmp_path / V4.name)) == ([], [old.key])
