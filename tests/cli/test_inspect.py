@@ -97,7 +97,7 @@ def test_inspect_asks_a_library_that_may_be_loaded(one):
 
 
 @on_x86_64
-def test_inspect_shows_the_source_of_the_level_that_would_run_here(tmp_path, monkeypatch):
+def test_source_shown_is_that_of_the_level_that_would_run_here(tmp_path, monkeypatch):
     path = te_select.export([masked_rows(4, 64)], tmp_path / "l.so", "x86-64-v2,x86-64-v3")
     source = ("inspect", path, "--source", "asm")
     low, best = (run(*source, "--level", f"x86-64-{each}").stdout for each in ("v2", "v3"))
