@@ -161,7 +161,11 @@ def open_library(sources: Sequence[Path], *options: str) -> ctypes.CDLL:
             return path.read_bytes()
 
         path.write_bytes(build_key.bytes_of(sources[0].stem, [*facts, *options], make))
-        return ctypes.CDLL(str(path))
+        try:
+            return ctypes.CDLL(str(path))
+        except caught(OSError) as error:
+            advice = "expected TMPDIR to be a folder from which programs may be run"
+            raise ToolchainError(f"compiled C cannot be loaded: {error}; {advice}") from error
 
 
 _objects_lock = threading.Lock()

@@ -11,7 +11,6 @@ from pathlib import Path
 from te_select.backends.programs import made_for, named_by
 from te_select.base import scratch
 from te_select.base.levels import machine_of
-from te_select.base.variables import check_building
 from te_select.errors import ToolchainError, suppress
 
 GLIBC = "2.17"  # the oldest whose libraries the ziglang package has for aarch64
@@ -67,7 +66,6 @@ def _find(triple: str, _wanted: str, _path: str) -> tuple[str, ...]:
 
 def _links(command: tuple[str, ...]) -> bool:
     """Whether a compiler can link a library that calls the C library."""
-    check_building("a trial by clang")
     with scratch.folder() as folder:
         source = Path(folder, "trial.c")
         source.write_text("#include <stdio.h>\nint trial(void) { return puts(__FILE__); }\n")

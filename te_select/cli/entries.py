@@ -132,8 +132,21 @@ def _captured(path: Path) -> Iterator[tuple[float, Entry]]:
                 # In blocks of b, of which a share p is true, a value ends after b / 2p(1-p).
                 block = 2 * share * (1 - share) * seen["conds"] / max(1, seen["runs"])
                 mask = Mask(5.0 * round(20 * share), 1 << round(math.log2(max(1, block))))
-                sizes = tuple((name, *bounds) for name, bounds in seen["sizes"].items())
+                sizes = tuple(
+                    (name, max(1, least), max(1, most))  # empty calls are captured, too
+                    for name, (least, most) in seen["sizes"].items()
+                )
                 name = key if of_where else workload.name
-                yield seen["seconds"], Entry(name, workload, "captured", sizes, mask, of_where)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+                yield (
+                    float(seen["seconds"]),
+                    Entry(name, workload, "captured", sizes, mask, of_where),
+                )
+    except (
+        AttributeError,
+        KeyError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise UsageError(f"--captured {path} holds {shown(whole)}; expected {_CAPTURED}") from error

@@ -241,11 +241,10 @@ def _print(
         print(*report_of_knobs(outcomes[0].knobs), sep="\n")
     records = [outcome.record for outcome in outcomes if outcome.record]
     unsure = [record for record in records if record.unsure]
-    folders = {record.name.partition("/")[0] for record in records if not record.unsure}
-    if folders:
+    if len(records) > len(unsure):
+        folder = records[0].name.partition("/")[0]
         for of_where in sorted({entry.of_where for entry in wanted} or {False}):
-            for folder in sorted(folders):
-                print(f"recorded in {(logs / FAMILY if of_where else logs) / folder / SESSIONS}")
+            print(f"recorded in {(logs / FAMILY if of_where else logs) / folder / SESSIONS}")
             if not of_where:
                 flag = "" if is_own else f" --tuning-logs {shlex.quote(str(logs))}"
                 print(f"te-select compile{flag} ... -o LIBRARY uses them")

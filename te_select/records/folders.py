@@ -23,8 +23,14 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 
 def user_folder() -> Path:
-    """The folder of the user's own records."""
-    return on_disk.user_folder("XDG_DATA_HOME", "~/.local/share").joinpath("tuning_logs")
+    """The folder of the user's own records; TuningError if there is no home folder."""
+    try:
+        return on_disk.user_folder("XDG_DATA_HOME", "~/.local/share").joinpath("tuning_logs")
+    except caught(RuntimeError) as error:
+        expected = "HOME or XDG_DATA_HOME to be a folder, or a folder of logs"
+        raise TuningError(
+            f"there is no folder of your records: {error} Expected {expected}"
+        ) from error
 
 
 def default_folders(within: str = "") -> list[Path]:
@@ -36,7 +42,7 @@ def default_folders(within: str = "") -> list[Path]:
         `FAMILY`, or nothing for the records of all other kernels.
     """
     roots = [SHIPPED]
-    with suppress(RuntimeError):  # there is no home folder
+    with suppress(TuningError):  # there is no home folder
         roots.insert(0, user_folder())
     return [folder for root in roots if on_disk.is_folder(folder := root.joinpath(within))]
 

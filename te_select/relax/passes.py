@@ -13,7 +13,6 @@ from te_select.compiler.scheduling import TuningLogs
 from te_select.errors import ArgumentError, TargetError
 from te_select.operator.broadcast import shown
 from te_select.relax.replacing import Finder, Replacement, Wanted, unfused, wheres
-from te_select.runtime.artifact.stored import OBJECT
 
 _ATTRIBUTE = "te_select"
 _KERNELS = "te_select.kernels"  # names of kernels, and their targets
@@ -134,7 +133,7 @@ def _pass(
             with scratch.folder(room) as folder:
                 library = folder / "kernels.so"
                 export(work.workloads, library, work.target, tuning_logs, static="object")
-                objects = tvm.runtime.load_static_library(str(library.with_suffix(OBJECT)), names)
+                objects = tvm.runtime.load_static_library(str(library.with_suffix(".o")), names)
             made = made.with_attr(_EXTERNAL, [*attributes.get(_EXTERNAL, []), objects])
             made = made.with_attr(_KERNELS, there | dict.fromkeys(names, work.target))
         rows = {row[0]: row for row in (*report(mod), *work.rows)}

@@ -122,23 +122,29 @@ class Session(contextlib.AbstractContextManager["Session"]):
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError("its line does not say what was tuned; tune it again") from error
 
-    def find(self, task: Task) -> Record | None:
-        """The record of a task that need not be tuned again: it can be used, and is trusted."""
+    def _usable(self, task: Task) -> Record | None:
+        """The record of a task, if it can be used and was found under the same conditions."""
         found = log.read(self.folder)
         found.warn()
         name = access_pattern(task.sized).key, frozenset(name for name, _, _ in task.ranges)
         entry = next((each for each in found.entries if each.identity == name), None)
-        if not entry or doubt.trust(entry) <= 1 - self.options.accept_unsure:
+        if not entry or doubt.unusable(entry):
             return None
         under = {each: entry.session.get(each, "") for each in task.conditions}
+        return entry if under == task.conditions else None
+
+    def find(self, task: Task) -> Record | None:
+        """The record of a task that need not be tuned again: it can be used, and is trusted."""
+        entry = self._usable(task)
+        if not entry or doubt.trust(entry) <= 1 - self.options.accept_unsure:
+            return None
         of_options = self.options.left_out.items()
         leaves_as_much = all(text or name not in entry.session for name, text in of_options)
         held = {*entry.session.get("fixed", "").split()}
         own = {*self.options.left_out["fixed"].split()}
         # The best of a session that holds less is the best of this one, if it follows what is held.
         follows = held == own or self.options.fixed.items() <= entry.config.items()
-        is_fit = under == task.conditions and leaves_as_much and held <= own and follows
-        return entry if is_fit and not doubt.unusable(entry) else None
+        return entry if leaves_as_much and held <= own and follows else None
 
     def look(self, task: Task, observe: Observer) -> float:
         """Measure a task's default config, which is its first trial; returns the seconds."""
@@ -176,8 +182,9 @@ class Session(contextlib.AbstractContextManager["Session"]):
         """
         self.last_run = None
         with self._opened(task) as journal:
-            if (there := self.find(task)) and not (self.options.force or only):
-                return there
+            there = self._usable(task)
+            if (found := self.find(task)) and not (self.options.force or only):
+                return found
             default = self._default(task)
             effort = self.options.usual
             run = Run(task, self.measurer, journal, observe, effort)
@@ -223,7 +230,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
                 "spread": spread,
             }
             texts = {
-                **self.options.left_out,
+                **({} if only else self.options.left_out),
                 "accepted" if accept else "unsure": said,
                 **task.conditions,
             }

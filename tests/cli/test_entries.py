@@ -30,11 +30,12 @@ def seen(seconds, share, length, **sizes):
 
 
 def test_what_a_program_asked_for_is_tuned_with_its_conds(tmp_path, fake, monkeypatch):
-    named = flat("n")
+    named, empty = flat("n"), flat("m")
     whole = {
         "kernels": {
             dumps(SMALL.to_json()): seen(2.0, 0.88, 64),
             dumps(named.to_json()): seen(9.0, 0.5, 1, n=[10, 1000]),
+            dumps(empty.to_json()): seen(1.0, 0.5, 0, m=[0, 9]),  # of no call a cond was seen
         },
         "where": {"w4 n:ct": seen(4.0, 0.5, 1)},
     }
@@ -43,7 +44,8 @@ def test_what_a_program_asked_for_is_tuned_with_its_conds(tmp_path, fake, monkey
     given = ["--captured", tmp_path / "seen.json", *ON, "--trials", "2"]
     document = run_json("tune", *given, "--all", "--tuning-logs", tmp_path / "logs")
     found = {each["name"]: each["record"] for each in document["workloads"]}
-    assert set(found) == {named.name, "w4 n:ct", SMALL.name}
+    assert set(found) == {named.name, "w4 n:ct", SMALL.name, empty.name}
+    assert (found[empty.name]["sizes"], found[empty.name]["cond"]) == ("m=1:9", "")
     assert found[named.name]["sizes"] == "n=10:1000"
     assert found[SMALL.name]["cond"] == "90 % true, in blocks of 16"
     assert measurer.measured[0].workload == named
@@ -67,6 +69,10 @@ def test_what_a_program_asked_for_is_tuned_with_its_conds(tmp_path, fake, monkey
         ("[1]", "holds [1]; expected what a program wrote"),
         ('{"kernels": {}, "where": {"w9 n:cte": {}}}', "'w9 n:cte' is no kernel"),
         ('{"kernels": {"{}": {}}, "where": {}}', "expected what a program wrote"),
+        (
+            f'{{"kernels": {{"{"[" * 5000}": {{}}}}, "where": {{}}}}',
+            "expected what a program wrote",
+        ),
         (b"\xff", "is not JSON"),
         (None, "seen.json is missing; expected what a program wrote"),
     ],

@@ -7,7 +7,7 @@ import pytest
 from te_select.records import folders, log
 from te_select.records.lookup import find
 from tests.support import flat
-from tests.support.cli import run, run_json
+from tests.support.cli import refused, run, run_json
 from tests.support.machines import on_x86_64
 from tests.support.tuning import FLAGS, ON, SMALL, V4, add
 
@@ -57,3 +57,10 @@ def test_record_that_was_edited_by_hand_says_so(tmp_path):
     assert (row["gain"], row["outcome"], row["edited"]) == (None, "edited by hand", True)
     flags = [*FLAGS, *ON, "--tuning-logs", tmp_path, "-o", tmp_path / "mask.so"]
     assert "edited by hand" in run("compile", *flags).stdout
+
+
+def test_home_that_is_missing_is_named_where_records_are_written(monkeypatch, own_records):
+    monkeypatch.setenv("XDG_DATA_HOME", "~no-such-user")
+    for words in (("tune", "--again"), ("logs", "prune")):
+        said = refused(*words, code=1)
+        assert "there is no folder of your records" in said and "XDG_DATA_HOME" in said

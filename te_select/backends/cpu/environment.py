@@ -16,7 +16,7 @@ from te_select.base.levels import TRIPLES, machine_of
 from te_select.errors import ToolchainError, caught
 from te_select.runtime import c
 from te_select.runtime.call.cpu import features
-from te_select.runtime.call.cpu.profile import Profile, problem_of_threads
+from te_select.runtime.call.cpu.profile import Profile
 
 _CPUS = Path("/sys/devices/system/cpu")
 _OF_A_PROFILE = ("cpu_model.c", "profile.c", "processors.c", "sysfs.c")
@@ -80,8 +80,7 @@ def _profile() -> dict[str, Any]:
     described: dict[str, Any] = {"origin": found.origin, **found.machine, **found.decisions}
     described |= {**found.in_effect, "threads": found.machine["threads"]}
     described |= {"file": found.file or None, **found.advice}
-    problems = [each for each in (found.problem, problem_of_threads()) if each]
-    return described | ({"problem": "; ".join(problems)} if problems else {})
+    return described | ({"problem": found.problem} if found.problem else {})
 
 
 def _cross_compilers() -> dict[str, str | None]:

@@ -40,7 +40,6 @@ typedef struct {
   char threads_problem[128]; /* the same of TE_SELECT_NUM_THREADS */
   char text[2560];           /* all of this: lines of "KEY = VALUE" */
 } te_select_machine;
-_Static_assert(sizeof(te_select_machine) <= 1 << 14, "_ROOM of environment.py and cores.py");
 
 /* Finds out everything about this machine; returns its `text`. */
 const char* te_select_find_machine(te_select_machine* machine);

@@ -277,7 +277,8 @@ static void describe(te_select_machine* m) {
             (long long)(from < TE_SELECT_NEVER ? from : TE_SELECT_NEVER));
   }
   fprintf(file, "file = %s\nbad_file = %s\n", m->file, m->file_problem);
-  fprintf(file, "bad_profile = %s\n", m->profile_problem);
+  fprintf(file, "bad_profile = %s\n",
+          *m->threads_problem ? m->threads_problem : m->profile_problem);
   fclose(file);
 }
 

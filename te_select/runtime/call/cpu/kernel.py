@@ -16,7 +16,7 @@ from te_select.operator.broadcast import shown
 from te_select.runtime.call import capture, jax_memory, raised
 from te_select.runtime.call.cpu import features
 from te_select.runtime.call.cpu.decisions import Decisions
-from te_select.runtime.call.cpu.profile import EXPECTED, Profile, problem_of_threads
+from te_select.runtime.call.cpu.profile import EXPECTED, Profile
 from te_select.runtime.call.device import Device, Operand, Output
 from te_select.runtime.call.extension import empty, extension
 from te_select.runtime.call.kernel import FORCED_LEVEL, Kernel
@@ -200,13 +200,12 @@ class CpuKernel(Kernel):
             If ``TE_SELECT_NUM_THREADS`` is not a positive whole number, or ``TE_SELECT_PROFILE`` no
             list of decisions.
         """
-        if problem := problem_of_threads():
-            raise ArgumentError(problem)
         if os.getpid() != _PROCESS:  # a library cannot know that the pool's threads have died
             function("te_select_run_serially")()
         profile = Profile.of_library(function)
         if profile.is_refused:
-            raise ArgumentError(f"{profile.problem}; expected {EXPECTED}")
+            more = f"; expected {EXPECTED}" if "PROFILE" in profile.problem else ""
+            raise ArgumentError(profile.problem + more)
         return profile.in_effect | profile.advice
 
     def plan(self) -> dict[str, int | bool]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from te_select.operator.broadcast import shown
 
 # The function of a library that returns the address of the description.
 LOCATOR = "te_select_machine"
@@ -31,7 +28,6 @@ ADVICE = (
     "the profile of this machine is only reasoned; te-select profile measures it in 8 s, by which "
     "large calls gained 1.03x and 1.2x on two machines"
 )
-_THREADS = "TE_SELECT_NUM_THREADS"
 _SKIPPING = (
     "never",
     "in large calls that read cond once, in runs of one value",
@@ -58,9 +54,10 @@ class Profile:
         The path of the user's file for this machine, which may not exist; empty if there is no
         home folder.
     problem
-        What is wrong with that file or with ``TE_SELECT_PROFILE``; empty if nothing is.
+        What is wrong with that file, ``TE_SELECT_PROFILE`` or ``TE_SELECT_NUM_THREADS``; empty if
+        nothing is.
     is_refused
-        Whether ``TE_SELECT_PROFILE`` is wrong; then every call is refused.
+        Whether one of the variables is wrong; then every call is refused.
     past_the_cache
         ``stores_past_the_cache``: from how many bytes moved on the stores of calls on the most
         threads go past the cache. ``fills_past_the_cache``: the same in bytes of output, for calls
@@ -113,17 +110,6 @@ class Profile:
             if self.decisions["backwards"]
             else "never",
         }
-
-
-def problem_of_threads() -> str:
-    """What is wrong with ``TE_SELECT_NUM_THREADS``, in one line; empty if nothing is."""
-    text = os.environ.get(_THREADS, "")
-    if not text or (text.isascii() and text.isdigit() and text.strip("0")):
-        return ""
-    return (
-        f"{_THREADS} is {shown(text)}; expected a positive whole number, or no value for as many "
-        "threads as there are processors"
-    )
 
 
 def from_bytes(count: int, what: str) -> str:

@@ -22,37 +22,36 @@ REFUSED = """
     import numpy as np
     from te_select.errors import ArgumentError
     from te_select.runtime.call import loading
-    path, name, variable, *values = sys.argv[1:]
-    for k, value in enumerate(values):
-        os.environ[variable] = value
-        try:
-            loading.load(path)
-        except ArgumentError as error:
-            print(error)
-        # As a C++ program does, without te_select.load.
-        copy = shutil.copy(path, f"{path[:-3]}{k}.so")
-        out = np.full((64, 64), 7, "f4")
-        select = tvm_ffi.load_module(copy).get_function(name)
-        try:
-            select(np.ones((64, 64), bool), np.ones((64, 64), "f4"), np.ones((64, 64), "f4"), out)
-        except ValueError as error:
-            print(error)
-        assert (out == 7).all()
+    path, name, variable, value = sys.argv[1:]
+    os.environ[variable] = value
+    try:
+        loading.load(path)
+    except ArgumentError as error:
+        print(error)
+    # As a C++ program does, without te_select.load.
+    copy = shutil.copy(path, path[:-3] + "-copy.so")
+    out = np.full((64, 64), 7, "f4")
+    select = tvm_ffi.load_module(copy).get_function(name)
+    try:
+        select(np.ones((64, 64), bool), np.ones((64, 64), "f4"), np.ones((64, 64), "f4"), out)
+    except ValueError as error:
+        print(error)
+    assert (out == 7).all()
 """
 
 
 @pytest.mark.parametrize(
     "variable, said, values",
     [
-        ("TE_SELECT_NUM_THREADS", " is '", ["x", "000", "+3", "1e3", "3x", " ", "\u0664"]),
+        ("TE_SELECT_NUM_THREADS", " is '", ["000", "+3", "3x", " ", "\u0664"]),
         ("TE_SELECT_PROFILE", ": '", ["skip=7"]),
     ],
 )
 def test_variable_that_is_wrong_is_refused_at_load_and_by_calls(variable, said, values):
     parallel = library_of(SQUARE, bytes_per_thread=1024)
-    out = python(REFUSED, parallel, loading.load(parallel).workload.name, variable, *values)
-    lines = out.splitlines()
-    for value, at_load, calling in zip(values, lines[::2], lines[1::2], strict=True):
+    name = loading.load(parallel).workload.name
+    for value in values:
+        at_load, calling = python(REFUSED, parallel, name, variable, value).splitlines()
         shown = f"{variable}{said}{value}'" if value.isascii() else f"{variable}{said}"
         assert shown in at_load and shown in calling
         assert "expected a" in at_load
