@@ -59,7 +59,7 @@ def test_record_that_was_edited_by_hand_says_so(tmp_path):
     assert "edited by hand" in run("compile", *flags).stdout
 
 
-def test_home_that_is_missing_is_named_where_records_are_written(monkeypatch, own_records):
+def test_missing_home_is_named_where_records_are_written(monkeypatch, own_records):
     monkeypatch.setenv("XDG_DATA_HOME", "~no-such-user")
     for words in (("tune", "--again"), ("logs", "prune")):
         said = refused(*words, code=1)

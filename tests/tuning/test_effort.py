@@ -131,7 +131,7 @@ def test_record_of_a_fixed_knob_does_not_end_the_search(run):
     assert run.measurer.measured  # other values of unroll were not tried
 
 
-def test_session_that_holds_a_knob_compares_the_record_that_is_there(run, tmp_path):
+def test_session_that_holds_a_knob_meets_the_record_there(run, tmp_path):
     run(BIG)
     best = only(tmp_path / V4.name).config
     run(BIG, fixed={"unroll": 1 if best["unroll"] > 1 else 2})
