@@ -125,7 +125,7 @@ def parse_pairs(
         try:
             name, value = text.split("=", 1)
             parsed = parse(value)
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:
             raise UsageError(f"{flag} {text!r}: expected, for example, {example}") from error
         if name in found:
             raise UsageError(f"{flag} {name} is given twice; expected it once")

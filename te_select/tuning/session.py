@@ -1,7 +1,4 @@
-"""A tuning session: measures workloads one after another, and writes a record for each.
-
-Every workload that was tuned has a record, even if the default config won.
-"""
+"""A tuning session: measures workloads, and writes a record for each, even if the default won."""
 
 import contextlib
 import json
@@ -40,9 +37,7 @@ _BUILDERS = ("te_select", "tvm")  # packages whose versions, with the machine's,
 
 
 class Session(contextlib.AbstractContextManager["Session"]):
-    """Tunes workloads for one target, with one set of workers.
-
-    A context manager. The workers start with the first workload that has no record yet.
+    """Tunes workloads for one target, with workers that start with the first that has no record.
 
     Parameters
     ----------
@@ -138,10 +133,10 @@ class Session(contextlib.AbstractContextManager["Session"]):
         entry = self._usable(task)
         if not entry or doubt.trust(entry) <= 1 - self.options.accept_unsure:
             return None
-        of_options = self.options.left_out.items()
-        leaves_as_much = all(text or name not in entry.session for name, text in of_options)
+        left_out = self.options.left_out
+        leaves_as_much = all(text or name not in entry.session for name, text in left_out.items())
         held = {*entry.session.get("fixed", "").split()}
-        own = {*self.options.left_out["fixed"].split()}
+        own = {*left_out["fixed"].split()}
         # The best of a session that holds less is the best of this one, if it follows what is held.
         follows = held == own or self.options.fixed.items() <= entry.config.items()
         return entry if leaves_as_much and held <= own and follows else None
@@ -247,9 +242,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
     def _opened(self, task: Task) -> Iterator[Journal]:
         """The journal of a task, which no other session has meanwhile."""
         if access_pattern(task.workload).elements == 0:
-            raise UntunableError(
-                f"{task.workload.name} has no elements: there is nothing to measure"
-            )
+            raise UntunableError(f"{task.workload.name} has no elements: nothing to measure")
         journal = self._journal(task)
         with writer.locked(journal.folder, f".{journal.path.name}.lock"):
             yield journal
@@ -316,10 +309,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
 
 
 class FamilyTask(Task):
-    """A workload of `te_select.operator.family.typical`, for which a kernel of the family is built.
-
-    The kernel is the one that `te_select.where` has, of named dims.
-    """
+    """A workload of `family.typical`; its kernel is one of `te_select.where`, of named dims."""
 
     of_family = True
 
