@@ -18,6 +18,7 @@ from te_select.cli.workloads import WorkloadsFlags, gather, read_json
 from te_select.operator import family
 from te_select.operator.broadcast import shown
 from te_select.operator.workload import Workload
+from te_select.records.fields import UNREADABLE
 from te_select.runtime.artifact import stored
 
 if TYPE_CHECKING:
@@ -137,16 +138,7 @@ def _captured(path: Path) -> Iterator[tuple[float, Entry]]:
                     for name, (least, most) in seen["sizes"].items()
                 )
                 name = key if of_where else workload.name
-                yield (
-                    float(seen["seconds"]),
-                    Entry(name, workload, "captured", sizes, mask, of_where),
-                )
-    except (
-        AttributeError,
-        KeyError,
-        OverflowError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+                entry = Entry(name, workload, "captured", sizes, mask, of_where)
+                yield float(seen["seconds"]), entry
+    except UNREADABLE as error:
         raise UsageError(f"--captured {path} holds {shown(whole)}; expected {_CAPTURED}") from error

@@ -22,7 +22,8 @@ _TEXTS = (
     "record", "machine", "command", "unsure", "accepted", "digest", "cond", "sizes", "failure",
     "effort", "fixed",
 )  # fmt: skip
-_UNREADABLE = (
+# What a file raises that people may have edited.
+UNREADABLE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip
 
@@ -75,7 +76,7 @@ def lines(data: bytes, parsed: Callable[[Any], Parsed]) -> tuple[list[Parsed], l
     for number, raw in enumerate(data.split(b"\n"), 1):
         try:
             found += [parsed(json.loads(raw.decode()))] if raw.strip() else []
-        except caught(*_UNREADABLE) as error:
+        except caught(*UNREADABLE) as error:
             reason = "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)
             damaged.append(Damage(number, " ".join(reason.split())[:200], raw))
     return found, damaged

@@ -43,7 +43,7 @@ REFUSED = """
 @pytest.mark.parametrize(
     "variable, said, values",
     [
-        ("TE_SELECT_NUM_THREADS", " is '", ["000", "+3", "3x", " ", "\u0664"]),
+        ("TE_SELECT_NUM_THREADS", " is '", ["x", "000", "+3", "1e3", "3x", " ", "\u0664"]),
         ("TE_SELECT_PROFILE", ": '", ["skip=7"]),
     ],
 )
